@@ -1,0 +1,1 @@
+"""The models: images in, logits out. One file a family."""

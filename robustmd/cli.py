@@ -1,0 +1,96 @@
+"""The command `robustmd`: finds the sub-command, and turns errors into one line and an exit code.
+
+Light on purpose: `--help` imports neither torch nor hydra; each command imports what it needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from robustmd import __version__
+from robustmd.errors import UserError
+
+USAGE = """\
+robustmd: one model for several domains, so that its worst domain does well.
+
+Most used:
+  robustmd train method=opt data=digits_mini            train one model
+  robustmd train -m method=even,opt seed=0,1,2          train every combination
+  robustmd report outputs --out report                  tables and curves of the runs
+
+Commands (robustmd COMMAND --help says more):
+  train      train a model; takes settings as key=value, -m for sweeps
+  evaluate   measure a finished run's model again
+  report     tables and curves from a folder of runs
+
+Options: --help, --version
+"""
+
+
+def train(arguments: Sequence[str]) -> int:
+    from robustmd.training.command import main as train_main
+
+    return train_main(arguments)
+
+
+def evaluate(arguments: Sequence[str]) -> int:
+    from robustmd.training.evaluate import main as evaluate_main
+
+    return evaluate_main(arguments)
+
+
+def report(arguments: Sequence[str]) -> int:
+    from robustmd.report import command
+
+    parser = argparse.ArgumentParser(
+        prog="robustmd report", description="Tables and curves from a folder of runs."
+    )
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(list(arguments)))
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "train": train,
+    "evaluate": evaluate,
+    "report": report,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one sub-command. Returns the exit code: 0, 2 for a user's mistake, 1 for ours."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0].startswith("-sc"):  # Hydra's shell completion calls the bare program
+        given.insert(0, "train")
+    if not given or given[0] in ("-h", "--help", "help"):
+        print(USAGE, end="")
+        return 0
+    if given[0] == "--version":
+        print(f"robustmd {__version__}")
+        return 0
+    if given[0] not in COMMANDS:
+        print(
+            f"robustmd: no command {given[0]!r}; commands: {', '.join(COMMANDS)}. "
+            "To train: robustmd train key=value …",
+            file=sys.stderr,
+        )
+        return 2
+    return guarded(lambda: COMMANDS[given[0]](given[1:]))
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Run a command; a mistake of the user's is a line and code 2, a bug a traceback and code 1."""
+    try:
+        return command()
+    except UserError as error:
+        print(f"robustmd: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("robustmd: interrupted", file=sys.stderr)
+        return 130
+    except Exception:
+        traceback.print_exc()
+        print("robustmd: this is a bug of ours; the lines above say where", file=sys.stderr)
+        return 1

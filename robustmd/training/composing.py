@@ -1,0 +1,109 @@
+"""What Hydra says of a config, said in one line; and how many runs a sweep has."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from hydra import compose, initialize_config_module
+from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from robustmd.errors import UserError
+from robustmd.settings import OPTIONS, unknown_key
+
+GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "row", "experiment")
+
+
+def composed_error(error: Exception, arguments: Sequence[str]) -> str:
+    """One line for an error of Hydra's or OmegaConf's while it composed the config."""
+    text = f"{error}\n{error.__cause__ or ''}"
+    key = re.search(r"full_key: (\S+)", text)
+    if "is not in struct" in text and key:
+        siblings, where = _siblings(key[1], arguments)
+        return unknown_key(key[1], siblings, where)
+    option = re.search(r"Could not find '(\w+)/([^']*)'", text)
+    if option:
+        listed = text.partition("Available options in ")[2].partition("\nConfig search path")[0]
+        names = ", ".join(listed.split("\n\t")[1:]).strip()
+        return f"{option[1]}={option[2]}: no such option; allowed: {names}"
+    group = re.search(r"Could not override '([^']+)'", text)
+    if group:
+        top = [*GROUPS, "seed", "force", "resume", "logging", "checkpoint", "paths"]
+        return unknown_key(group[1].partition("@")[0], top)
+    return " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
+
+
+def _siblings(key: str, arguments: Sequence[str]) -> tuple[list[str], str]:
+    """The keys beside `key` in the config without the override that failed, and whose they are."""
+    prefix = key.rpartition(".")[0]
+    try:
+        node = _compose([o for o in _overrides(arguments) if _is_group(o)])
+        parent = OmegaConf.select(node, prefix) if prefix else node
+    except (HydraException, OmegaConfBaseException, ValueError):
+        parent = None
+    if not isinstance(parent, DictConfig):
+        return [], ""
+    where = f" for {prefix}={parent.name}" if "name" in parent else ""
+    names = [str(name) for name in parent if name not in ("hydra", "name")]
+    return [f"{prefix}.{name}" if prefix else name for name in names], where
+
+
+def check_flags(arguments: Sequence[str]) -> None:
+    """Refuse an unknown flag with one line, before Hydra prints its usage.
+
+    Raises:
+        UserError: naming it.
+    """
+    parser = get_args_parser()
+    known = {option for action in parser._actions for option in action.option_strings}
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag.startswith("-") and flag not in known and not re.fullmatch(r"-[a-z]+", flag):
+            flags = ", ".join(sorted(option for option in known if option.startswith("--")))
+            raise UserError(f"{flag}: no such flag; settings are key=value, flags are {flags}")
+
+
+def sweep_size(arguments: Sequence[str]) -> int | None:
+    """How many runs these arguments ask for; None for a single run, or where it cannot be told."""
+    try:
+        overrides = _overrides(arguments)
+        swept = {o.key_or_group: o for o in overrides if o.is_sweep_override()}
+        composed = _compose([o for o in overrides if not o.is_sweep_override()], with_hydra=True)
+        given = {o.key_or_group for o in overrides}
+        params = composed.hydra.sweeper.get("params") or {}
+        for key, values in params.items():
+            if key not in given:
+                swept[key] = _parse([f"{key}={values}"])[0]
+        multirun = str(composed.hydra.mode).endswith("MULTIRUN") or bool(
+            {"-m", "--multirun"} & set(arguments)
+        )
+    except (HydraException, OmegaConfBaseException, ValueError):
+        return None
+    if not multirun:
+        return None
+    counts = [len(list(o.sweep_string_iterator())) for o in swept.values() if o.is_sweep_override()]
+    return math.prod(counts)
+
+
+def _overrides(arguments: Sequence[str]) -> list[Override]:
+    return _parse([a for a in arguments if "=" in a and not a.startswith("-")])
+
+
+def _parse(texts: Sequence[str]) -> list[Override]:
+    return OverridesParser.create().parse_overrides(list(texts))
+
+
+def _is_group(override: Override) -> bool:
+    return override.key_or_group in GROUPS and not override.is_sweep_override()
+
+
+def _compose(overrides: Sequence[Override], *, with_hydra: bool = False) -> DictConfig:
+    lines = [o.input_line for o in overrides if o.input_line is not None]
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        return compose("config", overrides=lines, return_hydra_config=with_hydra)

@@ -1,0 +1,89 @@
+"""Loss and accuracy of every domain over a whole split: what tables and curves are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from robustmd.training.resident import ResidentExamples
+
+PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Mean cross entropy f_k in nats, accuracy Acc_k in percent, and over how many examples."""
+
+    loss: float
+    accuracy: float
+    examples: int
+
+
+def measure(
+    model: nn.Module,
+    domains: Mapping[str, ResidentExamples],
+    positions: Mapping[str, torch.Tensor] | None = None,
+    between: Callable[[], None] = lambda: None,
+) -> dict[str, Measure]:
+    """f_k and Acc_k of every domain, in evaluation mode.
+
+    Args:
+        model: images float [n, 3, H, W] -> logits [n, C].
+        domains: name -> split to measure.
+        positions: name -> the positions to measure; domains not named are measured whole.
+        between: called between forward passes; may raise to stop the measurement.
+
+    Sums are kept on the device (float64 where it has it); the host reads once, at the end.
+    """
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            sums = torch.stack(
+                [
+                    _sums(model, split, None if positions is None else positions.get(name), between)
+                    for name, split in domains.items()
+                ]
+            ).tolist()
+    finally:
+        model.train(was_training)
+    return {
+        name: Measure(loss / count, 100.0 * correct / count, int(count))
+        for name, (loss, correct, count) in zip(domains, sums, strict=True)
+    }
+
+
+def _sums(
+    model: nn.Module,
+    split: ResidentExamples,
+    positions: torch.Tensor | None,
+    between: Callable[[], None],
+) -> torch.Tensor:
+    """[3]: summed loss, correct predictions, examples."""
+    exact = torch.float32 if split.device.type == "mps" else torch.float64
+    total = torch.zeros(3, dtype=exact, device=split.device)
+    for images, labels in split.chunks(images_at_once(split), positions):
+        logits = model(images).float()
+        loss = functional.cross_entropy(logits, labels, reduction="none").to(exact).sum()
+        correct = (logits.argmax(1) == labels).sum().to(exact)
+        total += torch.stack([loss, correct, torch.full_like(loss, len(labels))])
+        between()
+    return total
+
+
+def images_at_once(split: ResidentExamples) -> int:
+    """How many images one forward pass of a measurement takes."""
+    height, width = split.images.shape[1:3]
+    return max(1, PIXELS_AT_ONCE // (height * width))
+
+
+def worst(measures: Mapping[str, Measure]) -> dict[str, float]:
+    """f_w = max_k f_k and Acc_w = min_k Acc_k, within one run."""
+    return {
+        "loss": max(m.loss for m in measures.values()),
+        "accuracy": min(m.accuracy for m in measures.values()),
+    }

@@ -1,0 +1,43 @@
+"""What failed in a sweep: Hydra shows only the first failure, so the jobs write theirs down."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from robustmd.errors import UserError
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One job that did not finish."""
+
+    exit_code: int
+    message: str
+    title: str
+    directory: str | None = None
+
+    @classmethod
+    def of(cls, error: Exception, title: str) -> Failure:
+        """A user's mistake is its line and code 2; anything else is ours: code 1, with the place."""
+        if isinstance(error, UserError):
+            return cls(2, str(error), title)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        return cls(1, f"a bug of ours at {where}: {type(error).__name__}: {error}", title)
+
+
+def append_failure(record: Path, failure: Failure) -> None:
+    """Add a line; jobs of one sweep may run in several processes."""
+    with record.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(dataclasses.asdict(failure)) + "\n")
+
+
+def read_failures(record: Path) -> list[Failure]:
+    """All failures so far, in the order they came."""
+    if not record.exists():
+        return []
+    return [Failure(**json.loads(line)) for line in record.read_text("utf-8").splitlines()]
