@@ -1,0 +1,95 @@
+"""The step rules of the ascent: how far p (or log p) moves along ĥᵗ at iteration t."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from robustmd.adversary import arguments, schedules
+from robustmd.adversary.precision import PreciseModule, default_dtype
+
+StepName = Literal["theory", "constant"]
+
+
+def set_once(buffer: Tensor, value: Tensor, t: Tensor) -> None:
+    """Let iteration 1 set the buffer: a choice on the device, so that the host need not know t."""
+    buffer.copy_(torch.where(t == 1, value, buffer))
+
+
+class ConstantStep(nn.Module):
+    """x + η h, with η = eta > 0."""
+
+    needs_mu = False
+
+    def __init__(self, eta: float | None) -> None:
+        super().__init__()
+        if eta is None:
+            raise ValueError("step is 'constant', which needs its size: give eta, above 0.")
+        self.eta = arguments.positive("eta", eta)
+
+    def move(self, x: Tensor, h: Tensor, t: Tensor) -> Tensor:
+        return torch.add(x, h, alpha=self.eta)
+
+
+class TheoryStep(PreciseModule):
+    """x + h/(m(t + c)): m the modulus of strong convexity, c as Corollary 1 has it.
+
+    Args:
+        modulus: m > 0: λ for L2 in ‖·‖₂, λ/2 for KL in ‖·‖₁.
+        c: c ≥ 0, or "auto" for `schedules.optimal_c(mu, m, total_steps)`.
+        mu: μ > 0, the bound on ĥ that "auto" takes; None: `calibrate` gives it at iteration 1.
+        total_steps: T ≥ 1, for "auto".
+
+    Attributes:
+        c: the constant, a scalar on the device (NaN until "auto" has seen the first losses).
+    """
+
+    c: Tensor
+
+    def __init__(
+        self,
+        modulus: float,
+        c: float | Literal["auto"] = "auto",
+        mu: float | None = None,
+        total_steps: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.modulus = modulus
+        self.total_steps = total_steps
+        self.needs_mu = c == "auto" and mu is None
+        constant = torch.nan
+        if isinstance(c, str):
+            arguments.one_of("c", c, ("auto",))
+            if total_steps is None:
+                raise ValueError(
+                    "c is 'auto', which needs the number of updates: give total_steps."
+                )
+            arguments.count("total_steps", total_steps)
+            if mu is not None:
+                constant = schedules.optimal_c(arguments.positive("mu", mu), modulus, total_steps)
+        else:
+            constant = arguments.nonnegative("c", c)
+        self.register_buffer("c", torch.tensor(constant, dtype=default_dtype()))
+
+    def calibrate(self, mu: Tensor, t: Tensor) -> None:
+        """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, for c = "auto" without a mu."""
+        squared = (mu / self.modulus).square()
+        root = (squared * (2 / (self.total_steps or 1)) + 1).sqrt()
+        set_once(self.c, squared / (root + 1), t)
+
+    def move(self, x: Tensor, h: Tensor, t: Tensor) -> Tensor:
+        return torch.addcdiv(x, h, t + self.c, value=1 / self.modulus)
+
+
+def make_step(
+    name: StepName,
+    modulus: float,
+    *,
+    c: float | Literal["auto"],
+    mu: float | None,
+    total_steps: int | None,
+    eta: float | None,
+) -> TheoryStep | ConstantStep:
+    """The step rule of that name; see `TheoryStep` and `ConstantStep` for the arguments."""
+    arguments.one_of("step", name, ("theory", "constant"))
+    return ConstantStep(eta) if name == "constant" else TheoryStep(modulus, c, mu, total_steps)

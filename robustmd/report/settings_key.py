@@ -1,0 +1,80 @@
+"""What a run was trained with, as flat keys: which runs belong together, and how rows differ."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from robustmd.runs.identity import canonical
+from robustmd.runs.run import Run
+
+NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
+NO_NUMBER = {"evaluation.predictions"}
+FINGERPRINT = "data fingerprint"
+UNSET = "unset"
+SYMBOLS = {"method.lam": "λ", "method.mu": "μ", "method.nu": "ν"}
+
+Settings = Mapping[str, Any]
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """All that can change a number but the seed: {"method.lam": 0.1, ...}, and the data's bytes.
+
+    Numbers are floats (0 is 0.0), lists tuples, so that values compare and hash.
+    """
+    flat: dict[str, Any] = {}
+    for group in NUMBER_CHANGING:
+        _flatten(canonical(run.config.get(group, {})), group, flat)
+    for key in NO_NUMBER:
+        flat.pop(key, None)
+    if run.domain is not None:
+        flat["method.domain"] = run.domain
+    runtime = run.config.get("runtime")
+    if isinstance(runtime, dict) and "precision" in runtime:
+        flat["runtime.precision"] = str(runtime["precision"])
+    flat[FINGERPRINT] = str(run.environment.get("data_fingerprint", "unknown"))
+    return flat
+
+
+def _flatten(value: Any, prefix: str, flat: dict[str, Any]) -> None:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _flatten(inner, f"{prefix}.{key}", flat)
+    else:
+        # repr tells True from 1.0 and keeps a list hashable
+        flat[prefix] = value if isinstance(value, str | float | None) else repr(value)
+
+
+def frozen(settings: Settings) -> tuple[tuple[str, Any], ...]:
+    """Hashable form."""
+    return tuple(sorted(settings.items()))
+
+
+def protocol(settings: Settings) -> Settings:
+    """What two methods must share to be compared: all but the method itself and how often and on
+    how much of the training set it was measured before the end."""
+    apart = ("method.", "evaluation.")
+    return {key: value for key, value in settings.items() if not key.startswith(apart)}
+
+
+def differing(many: Iterable[Settings]) -> list[str]:
+    """Keys that have not the same value everywhere, in order of first appearance."""
+    settings = list(many)
+    keys = dict.fromkeys(key for one in settings for key in one)
+    return [key for key in keys if len({one.get(key, UNSET) for one in settings}) > 1]
+
+
+def describe(settings: Settings, keys: Iterable[str]) -> str:
+    """ "λ=0.1 momentum=0" for the keys given."""
+    return " ".join(f"{_short(key)}={_value(settings.get(key, UNSET), key)}" for key in keys)
+
+
+def _short(key: str) -> str:
+    if key in SYMBOLS:
+        return SYMBOLS[key]
+    group, _, rest = key.partition(".")
+    return rest if group in ("method", "training") else key
+
+
+def _value(value: Any, key: str) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)[:8] if key == FINGERPRINT else str(value)

@@ -1,0 +1,126 @@
+"""Reads run directories back: `collect(outputs)` finds every run, judges it, and never gives up.
+
+A report may use the numbers of `Collection.runs` only; whatever else was found is a `Problem` with
+its reason.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from robustmd.errors import UserError
+from robustmd.runs import files
+from robustmd.runs.discovery import find_run_directories
+from robustmd.runs.run import METRICS_COLUMNS, Collection, Measurement, Problem, Run
+from robustmd.runs.soundness import (
+    compare_with_summary,
+    final_measurement,
+    gaps,
+    is_integer,
+)
+from robustmd.runs.untrusted import Unreadable, read_json, read_table, read_yaml
+
+__all__ = ["Collection", "Measurement", "Problem", "Run", "collect"]
+
+
+def collect(outputs: Path) -> Collection:
+    """Reads every run below `outputs`; time is linear in the number of runs.
+
+    `runs` holds those that are finished and whose metrics.csv agrees with their summary.json.
+    Partial, foreign and corrupt directories become problems, never an exception. Symbolic links out
+    of the tree are not followed. Raises `UserError` only where `outputs` is no folder.
+    """
+    if not outputs.is_dir():
+        raise UserError(
+            f"{outputs}: no such folder; name the one that holds your runs, or make some with "
+            "`robustmd train -m method=even,opt seed=0,1`"
+        )
+    root = outputs.resolve()
+    found = find_run_directories(root)
+    problems = [Problem(path, reason, "directory") for path, reason in found.others]
+    runs: list[Run] = []
+    for path in found.run_directories:
+        run, said = _judge(path, root)
+        problems += said
+        if run is not None:
+            runs.append(run)
+    return Collection(root, tuple(runs), tuple(sorted(problems, key=lambda p: p.path)))
+
+
+def _judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
+    """The run in `path` if its numbers may be used, and all there is to say about it."""
+    facts: dict[str, Any] = {}
+    unmeasured: Run | None = None
+    try:
+        facts, remarks = _read_facts(path, root)
+        unmeasured = Run(**facts)
+        if unmeasured.status != "finished":
+            raise Unreadable(_unfinished(unmeasured))
+        table = read_table(path / files.METRICS, root, METRICS_COLUMNS)
+        rows = [Measurement(*row) for row in table]
+        final = final_measurement(rows, unmeasured)
+        compare_with_summary(final, unmeasured)
+    except Unreadable as reason:
+        return None, [Problem(path, str(reason), "run", unmeasured)]
+    run = Run(**facts, final=final)
+    problems = [Problem(path, remark, "remark", run) for remark in remarks]
+    problems += [Problem(path, gap, "measurement", run) for gap in gaps(rows, run.domains)]
+    return run, problems
+
+
+def _read_facts(path: Path, root: Path) -> tuple[dict[str, Any], list[str]]:
+    """Arguments of `Run` but for the measurements, and remarks that leave nothing out."""
+    config = read_yaml(path / files.CONFIG, root)
+    summary = read_json(path / files.SUMMARY, root)
+    remarks: list[str] = []
+    try:
+        environment = read_json(path / files.ENVIRONMENT, root)
+    except Unreadable as reason:
+        environment = {}
+        remarks.append(f"{reason}: which bytes it was trained on is not known")
+    data, method, seed = _name(config, "data"), _name(config, "method"), config.get("seed")
+    if not is_integer(seed):
+        raise Unreadable("config.yaml names no whole number as seed")
+    for key, value in (("data", data), ("seed", seed)):
+        if summary.get(key) != value:
+            raise Unreadable(f"config.yaml says {key}={value}, summary.json {summary.get(key)!r}")
+    if summary.get("method") != method:
+        named = f"{summary.get('method')!r}, config.yaml {method!r}: the latter is used"
+        remarks.append(f"summary.json calls the method {named}")
+    if not isinstance(summary.get("status"), str):
+        raise Unreadable("summary.json names no status")
+    facts = {
+        "path": path,
+        "root": root,
+        "config": config,
+        "summary": summary,
+        "environment": environment,
+        "data": data,
+        "method": method,
+        "seed": seed,
+        "status": summary["status"],
+        "domains": _domains(summary),
+    }
+    return facts, remarks
+
+
+def _name(config: dict[str, Any], group: str) -> str:
+    chosen = config.get(group)
+    name = chosen.get("name") if isinstance(chosen, dict) else None
+    if not isinstance(name, str) or not name:
+        raise Unreadable(f"config.yaml has no {group}.name")
+    return name
+
+
+def _domains(summary: dict[str, Any]) -> tuple[str, ...]:
+    names = summary.get("domains")
+    sound = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not sound or not names or len(set(names)) != len(names):
+        raise Unreadable("summary.json has no list of distinct domains")
+    return tuple(names)
+
+
+def _unfinished(run: Run) -> str:
+    done, total = run.summary.get("iterations_done"), run.summary.get("iterations")
+    progress = f" after {done} of {total} iterations" if is_integer(done) else ""
+    message = run.summary.get("message")
+    return f"{run.status}{progress}" + (f": {message}" if isinstance(message, str) else "")

@@ -1,0 +1,155 @@
+"""What a reader gets from a run directory: `Run`, its `Measurement`s, and `Problem`s."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from robustmd.errors import UserError
+from robustmd.runs import files
+from robustmd.runs.untrusted import Unreadable, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS_COLUMNS: Mapping[str, type] = {
+    "iteration": int,
+    "seconds": float,
+    "split": str,
+    "domain": str,
+    "loss": float,
+    "accuracy": float,
+    "examples": int,
+}
+WEIGHTS_COLUMNS: Mapping[str, type] = {
+    "iteration": int,
+    "domain": str,
+    "weight": float,
+    "batch_loss": float,
+}
+
+
+class Measurement(NamedTuple):
+    """One row of metrics.csv: `loss` is the mean cross entropy in nats, `accuracy` in percent, over
+    `examples` examples of one split of one domain, after `iteration` iterations (0: untrained);
+    `seconds` of training so far."""
+
+    iteration: int
+    seconds: float
+    split: str
+    domain: str
+    loss: float
+    accuracy: float
+    examples: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run directory whose config.yaml and summary.json could be read.
+
+    `final[split][domain]` is the last measurement in metrics.csv, made after the last iteration on
+    all examples of the split; it is empty unless the run is finished and sound. `domains` keeps the
+    order of the data's config. `environment` is empty where environment.json could not be read.
+    """
+
+    path: Path
+    root: Path
+    config: dict[str, Any]
+    summary: dict[str, Any]
+    environment: dict[str, Any]
+    data: str
+    method: str
+    seed: int
+    status: str
+    domains: tuple[str, ...]
+    final: Mapping[str, Mapping[str, Measurement]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Name of the method, for an individual model with the domain it was trained on."""
+        return f"{self.method} {self.domain}" if self.domain else self.method
+
+    @property
+    def domain(self) -> str | None:
+        """The one domain an individual model was trained on; None for a mixture."""
+        domain = self.config["method"].get("domain") if self.method == "individual" else None
+        if isinstance(domain, int) and 0 <= domain < len(self.domains):
+            return self.domains[domain]
+        return None if domain is None else str(domain)
+
+    @property
+    def lam(self) -> float | None:
+        """λ of the method's regularizer, None where the method has none."""
+        lam = self.config["method"].get("lam")
+        return float(lam) if isinstance(lam, int | float) else None
+
+    @property
+    def command(self) -> str | None:
+        """What makes (or goes on with) this run, where environment.json records its overrides."""
+        overrides = self.environment.get("overrides")
+        if not isinstance(overrides, list) or not all(isinstance(o, str) for o in overrides):
+            return None
+        return shlex.join(["robustmd", "train", *overrides])
+
+    def loss(self, split: str, domain: str) -> float:
+        """Final f_k: mean cross entropy of one domain [nats]."""
+        return self.final[split][domain].loss
+
+    def accuracy(self, split: str, domain: str) -> float:
+        """Final Acc_k: accuracy on one domain [percent]."""
+        return self.final[split][domain].accuracy
+
+    def worst_loss(self, split: str) -> float:
+        """f_w = max_k f_k within this run [nats]."""
+        return max(self.loss(split, domain) for domain in self.domains)
+
+    def worst_accuracy(self, split: str) -> float:
+        """Acc_w = min_k Acc_k within this run [percent]."""
+        return min(self.accuracy(split, domain) for domain in self.domains)
+
+    def metrics(self) -> "pd.DataFrame":
+        """metrics.csv, read now: columns as in `Measurement`. Raises `UserError` where it fails."""
+        return self._table(files.METRICS, METRICS_COLUMNS)
+
+    def weights(self) -> "pd.DataFrame":
+        """weights.csv, read now: iteration t, domain, weight p_t used in it, batch_loss f̂_k(W_t).
+        Raises `UserError` where it fails."""
+        return self._table(files.WEIGHTS, WEIGHTS_COLUMNS)
+
+    def _table(self, name: str, columns: Mapping[str, type]) -> "pd.DataFrame":
+        import pandas as pd  # noqa: PLC0415 - collecting runs needs no pandas
+
+        try:
+            rows = read_table(self.path / name, self.root, columns)
+        except Unreadable as reason:
+            raise UserError(f"{self.path}: {reason}; run it again with force=true") from None
+        return pd.DataFrame(rows, columns=list(columns)).astype(dict(columns))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something a report has to say about a path.
+
+    `scope`: what is left out because of it: the whole "run", one "measurement", a foreign
+    "directory", or nothing ("remark"). `run` is given where config and summary could be read.
+    """
+
+    path: Path
+    reason: str
+    scope: Literal["run", "measurement", "directory", "remark"] = "run"
+    run: Run | None = None
+
+    @property
+    def status(self) -> str | None:
+        """Status that the run itself recorded; None where unknown."""
+        return self.run.status if self.run else None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What lies below an outputs folder: finished, sound runs, and all there is to say, by path."""
+
+    outputs: Path
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...]

@@ -1,0 +1,94 @@
+"""May a run's numbers be used? Its metrics.csv against itself and against its summary.json."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from robustmd.runs.run import Measurement, Run
+from robustmd.runs.untrusted import MAX_INTEGER, Unreadable
+
+REQUIRED_SPLITS = ("train", "test")
+REL_TOL = 1e-5  # the two files may print a number with different digits
+
+Final = Mapping[str, Mapping[str, Measurement]]
+
+
+def is_integer(value: object) -> bool:
+    """A whole number that is no boolean and fits where numbers are kept."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INTEGER
+
+
+def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
+    """{split: {domain: last row}} at iteration T = summary.json's `iterations`.
+
+    Raises `Unreadable` where metrics.csv does not reach T, lacks a domain of train or test there,
+    or holds what cannot be (a loss that is negative or not finite, an accuracy outside 0..100).
+    """
+    total = run.summary.get("iterations")
+    if not is_integer(total):
+        raise Unreadable("summary.json names no number of iterations")
+    final: dict[str, dict[str, Measurement]] = {}
+    for row in rows:
+        if row.domain not in run.domains:
+            raise Unreadable(f"metrics.csv measures {row.domain!r}, no domain of summary.json")
+        if row.iteration == total:
+            if row.domain in final.setdefault(row.split, {}):
+                raise Unreadable(f"metrics.csv has {row.split} of {row.domain} at {total} twice")
+            final[row.split][row.domain] = row
+    for split in dict.fromkeys((*REQUIRED_SPLITS, *final)):
+        lacking = [domain for domain in run.domains if domain not in final.get(split, {})]
+        if lacking:
+            raise Unreadable(
+                f"metrics.csv lacks the final measurement (iteration {total}) of {split} on "
+                f"{', '.join(lacking)}"
+            )
+        for row in final[split].values():
+            _check_values(row)
+    return final
+
+
+def _check_values(row: Measurement) -> None:
+    if not (math.isfinite(row.loss) and row.loss >= 0 and 0 <= row.accuracy <= 100):
+        raise Unreadable(
+            f"metrics.csv: final {row.split} of {row.domain} is loss={row.loss}, "
+            f"accuracy={row.accuracy}"
+        )
+
+
+def compare_with_summary(final: Final, run: Run) -> None:
+    """Raises `Unreadable` where summary.json's `final` or `worst` is not what metrics.csv says."""
+    written = run.summary.get("final")
+    for split, by_domain in final.items():
+        for domain, row in by_domain.items():
+            for name in ("loss", "accuracy"):
+                _same(written, (split, domain, name), getattr(row, name), "final")
+    worst = run.summary.get("worst")
+    for split in REQUIRED_SPLITS:
+        rows = final[split].values()
+        _same(worst, (split, "loss"), max(row.loss for row in rows), "worst")
+        _same(worst, (split, "accuracy"), min(row.accuracy for row in rows), "worst")
+
+
+def _same(mapping: object, keys: Iterable[str], expected: float, top: str) -> None:
+    place = ".".join((top, *keys))
+    value: Any = mapping
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unreadable(f"summary.json has no number at {place}")
+    if not math.isclose(value, expected, rel_tol=REL_TOL, abs_tol=1e-7):
+        raise Unreadable(f"summary.json has {place}={value}, metrics.csv {expected}")
+
+
+def gaps(rows: Iterable[Measurement], domains: Sequence[str]) -> list[str]:
+    """Measurements before the last that lack a domain or hold one twice: no worst case there."""
+    counts = Counter((row.iteration, row.split) for row in rows)
+    distinct = Counter({(row.iteration, row.split, row.domain) for row in rows})
+    complete = Counter((iteration, split) for iteration, split, _ in distinct)
+    return [
+        f"metrics.csv: {split} at iteration {iteration} has not one row for each domain; left out "
+        "of the curves"
+        for (iteration, split), count in sorted(counts.items())
+        if count != len(domains) or complete[iteration, split] != len(domains)
+    ]
