@@ -33,7 +33,7 @@ def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
 
 
 def distribution(name: str, values: Sequence[float] | None, num_domains: int) -> list[float]:
-    """K weights that are not negative and sum to 1 (within 1e-6; then made exact); None: uniform."""
+    """K weights, not negative, that sum to 1 (within 1e-6; then made exact); None: uniform."""
     if values is None:
         return [1.0 / num_domains] * num_domains
     weights = [float(value) for value in values]

@@ -15,15 +15,16 @@ from robustmd.adversary.steps import StepName, TheoryStep, make_step
 
 
 class ProjectedAscent(Adversary):
-    """Algorithm 2 of Qian et al. (AAAI-19): Mixture-Opt with `L2()`, Mixture-OT with `EntropicOT()`.
+    """Algorithm 2 of Qian et al. (AAAI-19): Mixture-Opt (`L2()`) and Mixture-OT (`EntropicOT()`).
 
         p_{t+1} = Π_Δ(p_t + η_t ĥᵗ),    ĥᵗ = ∇_p [p·f̂ᵗ − (λ/2) D(p‖q)] at p_t,    p₁ uniform
 
         step = "theory":    η_t = 1/(λ(t + c))    Theorem 3; with c = 0 Theorem 2
         step = "constant":  η_t = eta
 
-    c = "auto" is Corollary 1's constant. Its μ, the bound on ‖ĥᵗ‖₂, comes from the first losses unless
-    it is given: μ = ‖f̂¹‖₂ + λ max_{p∈Δ} ‖p − q‖₂. For entropic transport this step is a heuristic.
+    c = "auto" is Corollary 1's constant. Its μ, the bound on ‖ĥᵗ‖₂, comes from the first losses
+    unless it is given: μ = ‖f̂¹‖₂ + λ max_{p∈Δ} ‖p − q‖₂. For entropic transport the theory's step
+    is a heuristic.
 
     | symbol | argument    | range                                                             |
     |--------|-------------|-------------------------------------------------------------------|
@@ -70,7 +71,7 @@ class ProjectedAscent(Adversary):
         return project_simplex(self.step.move(self.p, h, self.steps)), payoff, h
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
-        """R(c; μ) of Theorem 3 for L2 with the theory's step, μ = max_t ‖ĥᵗ‖₂; None for the others."""
+        """R(c; μ) of Theorem 3 with μ = max_t ‖ĥᵗ‖₂: for L2 and the theory's step; else None."""
         if not isinstance(self.regularizer, L2) or not isinstance(self.step, TheoryStep):
             return None
         return schedules.regret_bound(float(self.step.c), mu, self.lam, total_steps)

@@ -80,18 +80,27 @@ class Adversary(PreciseModule):
         self.weights.copy_(p)
         return Play(f, payoff, direction)
 
+    def is_due(self, iteration: int) -> bool:
+        """Whether to update after `iteration` ≥ 0 steps of the model, before the next one."""
+        return iteration % self.every == 0
+
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """(p_{t+1}, payoff, ĥᵗ) for the losses f [K]; `p` is still p_t, `steps` is already t."""
         raise NotImplementedError
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
-        """The proved bound on the regret after T steps with μ = max_t ‖ĥᵗ‖; None: none is proved."""
+        """The proved bound on the regret after T updates, not divided by T; None: none is proved.
+
+        Args:
+            mu: μ = max_t ‖ĥᵗ‖, in the norm of the rule's regularizer; `RegretMeter.mu`.
+            total_steps: T ≥ 1, the updates so far.
+        """
         return None
 
     def _observe(self, losses: Tensor, present: Tensor | None) -> Tensor:
         if losses.shape != self.p.shape:
             raise ValueError(
-                f"losses has shape {list(losses.shape)}; it must be [{self.num_domains}], one per domain."
+                f"losses has shape {list(losses.shape)}; it needs one per domain: [{len(self.q)}]."
             )
         if losses.device != self.p.device:
             raise ValueError(

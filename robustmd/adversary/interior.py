@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from robustmd.adversary import arguments
+from robustmd.adversary.precision import precise_dtype
 from robustmd.adversary.regularizers import L2, NoRegularizer, Regularizer
 from robustmd.adversary.simplex import effective_number
 
@@ -34,8 +35,9 @@ def lam_keeping_all_in_play(
     Returns:
         λ ≥ 0 (0: any does), or None where none does.
     """
-    f = torch.as_tensor(losses, dtype=torch.float64, device="cpu")
-    q = torch.tensor(arguments.distribution("prior", prior, len(f)), dtype=torch.float64)
+    device = next(regularizer.buffers(), torch.empty(0)).device  # of a transport cost
+    f = torch.as_tensor(losses, dtype=precise_dtype(device), device=device)
+    q = torch.tensor(arguments.distribution("prior", prior, len(f)), dtype=f.dtype, device=device)
     if isinstance(regularizer, NoRegularizer):
         return None
     if isinstance(regularizer, L2):

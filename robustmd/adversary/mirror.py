@@ -23,9 +23,9 @@ class MirrorAscent(Adversary):
                             log(p/q) ← (1 − 1/(t + c)) log(p/q) + 2/(λ(t + c)) f̂ᵗ
         step = "constant":  η_t = eta
 
-    p₁ is uniform on the prior's support; q_k = 0 pins p_k = 0. c = "auto" minimises the proved bound
-    (`schedules.kl_optimal_c`). Its μ_∞, the bound on ‖ĥᵗ‖_∞, comes from the first losses unless it is
-    given: 2 max f̂¹ + (λ/2) max |log(p₁/q)|, which losses that stay below f̂¹ cannot exceed.
+    p₁ is uniform on the prior's support; q_k = 0 pins p_k = 0. c = "auto" minimises the proved
+    bound (`schedules.kl_optimal_c`). Its μ_∞, the bound on ‖ĥᵗ‖_∞, comes from the first losses
+    unless it is given: 2 max f̂¹ + (λ/2) max |log(p₁/q)|.
 
     | symbol | argument    | range                                                           |
     |--------|-------------|-----------------------------------------------------------------|

@@ -25,8 +25,8 @@ class MultiplicativeWeights(Adversary):
         step = "theorem1":  η_p = (2 sqrt(2 log K)/γ) T^(−2/3)    non-convex losses
         step = "constant":  η_p = eta
 
-    γ, the bound on ‖f̂ᵗ‖₂, comes from the first losses (‖f̂¹‖₂) unless it is given. Without a regularizer
-    the prior is only where p starts; the paper starts at uniform. q_k = 0 pins p_k = 0.
+    γ, the bound on ‖f̂ᵗ‖₂, comes from the first losses (‖f̂¹‖₂) unless it is given. Without a
+    regularizer the prior is only where p starts; the paper starts at uniform. q_k = 0 pins p_k = 0.
 
     | symbol | argument    | range                                                     |
     |--------|-------------|-----------------------------------------------------------|

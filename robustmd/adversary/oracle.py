@@ -17,9 +17,9 @@ class OracleRounds(Adversary):
         p_{r+1} ∝ q exp(η Σ_{s≤r} f_s/m_s)    f_s: the full-data losses after round s, p₁ = q
                                               m_s: the largest loss of the rounds up to s
 
-    In each of R rounds p is fixed and the model, warm-started, takes `every` steps in place of the oracle.
-    The theory wants losses in [0, 1], whence m_s; earlier rounds are not rescaled. The prior is only
-    where p starts; the paper starts at uniform. q_k = 0 pins p_k = 0.
+    In each of R rounds p is fixed and the model, warm-started, takes `every` steps in place of the
+    oracle. The theory wants losses in [0, 1], whence m_s; earlier rounds are not rescaled. The
+    prior is only where p starts; the paper starts at uniform. q_k = 0 pins p_k = 0.
 
     | symbol | argument    | range                                           |
     |--------|-------------|-------------------------------------------------|
@@ -61,6 +61,10 @@ class OracleRounds(Adversary):
     def average(self) -> Tensor:
         """(1/r) Σ p over the rounds so far [K]; NaN before the first."""
         return self.p_sum / self.steps
+
+    def is_due(self, iteration: int) -> bool:
+        """After every round; the first is played at p₁."""
+        return iteration > 0 and super().is_due(iteration)
 
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         self.p_sum.add_(self.p)

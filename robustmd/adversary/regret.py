@@ -17,9 +17,9 @@ class RegretMeter(PreciseModule):
 
         (1/T) { max_{p∈Δ} Σ_t [p·f̂ᵗ − (λ/2) D(p‖q)] − Σ_t [p_t·f̂ᵗ − (λ/2) D(p_t‖q)] }
 
-    The maximum is the best value against the mean loss. Beside it stands μ_obs = max_t ‖ĥᵗ‖ (in ‖·‖₂;
-    for KL in ‖·‖_∞), at which the proved bound holds for every realisation. The sums stay on the
-    device; `update` makes no sync.
+    The maximum is the best value against the mean loss. Beside it stands μ_obs = max_t ‖ĥᵗ‖ (in
+    ‖·‖₂; for KL in ‖·‖_∞), at which the proved bound holds for every realisation. The sums stay on
+    the device; `update` makes no sync.
 
     Args:
         num_domains: K ≥ 1.
@@ -58,7 +58,7 @@ class RegretMeter(PreciseModule):
 
     @classmethod
     def of(cls, adversary: Adversary) -> "RegretMeter":
-        """A meter for that adversary, on its device: its regularizer (if it has one), λ and prior."""
+        """A meter for that adversary, on its device, with its regularizer, λ and prior."""
         regularizer = getattr(adversary, "regularizer", None) or NoRegularizer()
         lam = getattr(adversary, "lam", 1.0)
         meter = cls(adversary.num_domains, regularizer, lam, adversary.q)

@@ -1,8 +1,8 @@
 """Regularizers D(p‖q) that keep the adversary near the prior: none, L2 and KL.
 
-Each gives the adversary's objective p·f − (λ/2) D(p‖q) in p ∈ Δ: D itself, the objective's gradient
-(up to a constant, which a projection onto Δ ignores), its maximizer and its maximum. Entropic optimal
-transport is in `transport.py`.
+Each gives what the adversary's objective p·f − (λ/2) D(p‖q) over p ∈ Δ needs: D itself, the
+objective's gradient (up to a constant, which a projection onto Δ ignores), its maximizer and its
+maximum. Entropic optimal transport is in `transport.py`.
 """
 
 import torch
@@ -15,8 +15,8 @@ from robustmd.adversary.simplex import project_simplex
 class Regularizer(PreciseModule):
     """D(p‖q), and what follows from it for the objective p·f − (λ/2) D(p‖q).
 
-    Everywhere: p, q distributions [K] and losses f [K], in nats, of one floating dtype and device
-    (float64 is meant); lam λ > 0. Results are on that device, without a sync.
+    Everywhere: p, q distributions [K] and losses f [K], in nats, of one floating dtype (float64
+    is meant) and device; lam λ > 0. Results are likewise, without a sync.
     """
 
     dual_norm: float = 2  # the norm in which its bound measures ĥ
@@ -44,7 +44,7 @@ class Regularizer(PreciseModule):
         payoff = torch.dot(p, losses) - lam / 2 * self.value(p, q)
         return payoff, self.ascent_direction(losses, p, q, lam)
 
-    def prepare(self, num_domains: int) -> None:
+    def prepare(self, num_domains: int, device: torch.device | None = None) -> None:
         """Make room for K domains; for those that keep state."""
 
 

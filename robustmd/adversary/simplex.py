@@ -25,12 +25,12 @@ def project_simplex(v: Tensor) -> Tensor:
         [..., K] of v's dtype (float64 for integers), computed in float64 where the device has it.
     """
     x = v.to(precise_dtype(v.device))
-    x = x - x.amax(dim=-1, keepdim=True)  # Π is invariant to a shift; this keeps huge entries exact
+    x = x - x.amax(dim=-1, keepdim=True)  # changes nothing, and keeps huge entries exact
     u = x.sort(dim=-1, descending=True).values
     j = torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)
-    tau = ((u.cumsum(dim=-1) - 1) / j).amax(dim=-1, keepdim=True)
-    p = (x - tau).clamp(min=0)
-    return p.to(v.dtype) if v.dtype.is_floating_point else p
+    tau = u.cumsum(dim=-1).sub_(1).div_(j).amax(dim=-1, keepdim=True)
+    p = (x - tau).clamp_(min=0)
+    return p if p.dtype == v.dtype or not v.is_floating_point() else p.to(v.dtype)
 
 
 def uniform(num_domains: int, *, device: torch.device | str | None = None) -> Tensor:

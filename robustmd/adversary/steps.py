@@ -73,9 +73,9 @@ class TheoryStep(PreciseModule):
 
     def calibrate(self, mu: Tensor, t: Tensor) -> None:
         """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, for c = "auto" without a mu."""
-        squared = (mu / self.modulus).square()
-        root = (squared * (2 / (self.total_steps or 1)) + 1).sqrt()
-        set_once(self.c, squared / (root + 1), t)
+        squared = (mu / self.modulus).square_()
+        root = (squared * (2 / (self.total_steps or 1))).add_(1).sqrt_()
+        set_once(self.c, squared.div_(root.add_(1)), t)
 
     def move(self, x: Tensor, h: Tensor, t: Tensor) -> Tensor:
         return torch.addcdiv(x, h, t + self.c, value=1 / self.modulus)

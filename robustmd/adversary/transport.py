@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from robustmd.adversary import arguments
-from robustmd.adversary.precision import default_dtype
+from robustmd.adversary.precision import precise_dtype
 from robustmd.adversary.regularizers import Regularizer
 from robustmd.adversary.simplex import finite_log
 
@@ -14,16 +14,16 @@ _BORDER = 1e-6  # ε: D is evaluated at (1−ε)p + ε/K, for α* diverges where
 
 
 class EntropicOT(Regularizer):
-    r"""The entropic transport cost of Cuturi (NeurIPS 2013), Proposition 1 of Qian et al. (AAAI-19).
+    """The entropic transport cost: Cuturi (NeurIPS 2013), Proposition 1 of Qian et al. (AAAI-19).
 
         D(p‖q) = min_{P1 = p, Pᵀ1 = q} ⟨P, M⟩ + (1/ν) Σ P log P
                = max_{α,β} −α·p − β·q − (1/ν) Σ P,     P_ij = exp(−1 − ν(M_ij + α_i + β_j))
 
-    and ∇_p D = −α* (the paper drops the sign, ∂D being the multiplier of P1 = p; its second
-    constraint must read Pᵀ1 = q). Any prior; no bound on the regret is proved. For general M and q
-    the entropy makes D smallest elsewhere than at p = q.
+    and ∇_p D = −α* (the paper drops the sign, and its second constraint must read Pᵀ1 = q). Any
+    prior; no bound on the regret is proved. For general M and q the entropy makes D smallest
+    elsewhere than at p = q.
 
-    The plan is found by Sinkhorn's iteration in the log domain, each time from the potentials that the
+    P is found by Sinkhorn's iteration in the log domain, each time from the potentials that the
     last `ascent_direction` left in a buffer. Share no instance between adversaries.
 
     | symbol | argument | range                                                                    |
@@ -49,12 +49,12 @@ class EntropicOT(Regularizer):
         self._rows = None if cost is None else arguments.cost_matrix("cost", cost)
         self.num_domains = 0  # until prepared
 
-    def prepare(self, num_domains: int) -> None:
+    def prepare(self, num_domains: int, device: torch.device | None = None) -> None:
         if num_domains == self.num_domains:
             return
         if self.num_domains:
             raise ValueError(
-                f"this EntropicOT serves {self.num_domains} domains, not {num_domains}: make a new one."
+                f"this EntropicOT has {self.num_domains} domains, not {num_domains}: make another."
             )
         rows = self._rows or [
             [float(i != j) for j in range(num_domains)] for i in range(num_domains)
@@ -63,11 +63,11 @@ class EntropicOT(Regularizer):
             raise ValueError(
                 f"cost is {len(rows)}×{len(rows)}; it must be {num_domains}×{num_domains}."
             )
-        dtype = default_dtype()
+        cost = torch.tensor(rows, dtype=precise_dtype(device or torch.get_default_device()))
         self.num_domains = num_domains
-        self.register_buffer("cost", torch.tensor(rows, dtype=dtype), persistent=False)
-        self.register_buffer("potential", torch.zeros(num_domains, dtype=dtype))
-        self.register_buffer("marginal_error", torch.zeros((), dtype=dtype))
+        self.register_buffer("cost", cost.to(device), persistent=False)
+        self.register_buffer("potential", torch.zeros_like(self.cost[0]))
+        self.register_buffer("marginal_error", torch.zeros_like(self.cost[0, 0]))
 
     def value(self, p: Tensor, q: Tensor) -> Tensor:
         """D((1−ε)p + ε/K ‖ q) by the dual; an error of δ in the marginals costs O(δ²)."""
@@ -96,9 +96,9 @@ class EntropicOT(Regularizer):
         return (torch.dot(q, columns) - torch.xlogy(q, q).sum()) * (lam / 2 / self.nu)
 
     def _tilted(self, losses: Tensor, lam: float) -> Tensor:
-        self.prepare(losses.shape[-1])
-        scaled = losses.unsqueeze(1) * (2 / lam)
-        return (scaled - self.cost) * self.nu
+        """(2ν/λ) f_i − ν M_ij."""
+        self.prepare(losses.shape[-1], losses.device)
+        return torch.sub(losses.unsqueeze(1) * (2 / lam), self.cost.to(losses.dtype)) * self.nu
 
     def _solve(self, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sinkhorn: ((1−ε)p + ε/K, u with α* = −u/ν up to a constant, ‖Pᵀ1 − q‖₁).
@@ -106,12 +106,12 @@ class EntropicOT(Regularizer):
         log P = u_i + v_j − νM_ij is kept whole: scaling its columns (rows) to sum to q (p) is a
         log-softmax. u is scaled so that D = u·p/ν, the dual's value.
         """
-        self.prepare(p.shape[-1])
+        self.prepare(p.shape[-1], p.device)
         interior = p * (1 - _BORDER) + _BORDER / self.num_domains
         log_p = interior.log().unsqueeze(1)
         log_q = finite_log(q)
-        scaled_cost = self.cost * self.nu
-        log_plan = self.potential.unsqueeze(1) - scaled_cost
+        scaled_cost = self.cost.to(p.dtype) * self.nu
+        log_plan = self.potential.to(p.dtype).unsqueeze(1) - scaled_cost
         for _ in range(self.sweeps):
             log_plan = torch.log_softmax(log_plan, dim=0) + log_q
             log_plan = torch.log_softmax(log_plan, dim=1) + log_p

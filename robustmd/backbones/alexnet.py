@@ -43,7 +43,9 @@ class AlexNet(nn.Module):
         )
         self.pool = nn.AdaptiveAvgPool2d(1)  # larger images; at 32 px there is one place already
         self.classifier = (
-            nn.Sequential(nn.Linear(e, hidden), nn.ReLU(inplace=True), nn.Linear(hidden, num_classes))
+            nn.Sequential(
+                nn.Linear(e, hidden), nn.ReLU(inplace=True), nn.Linear(hidden, num_classes)
+            )
             if hidden
             else nn.Linear(e, num_classes)
         )

@@ -48,7 +48,7 @@ def load(
         if (store := _kept_without_files(source, found[source.name], cache_dir, say))
     }
     to_find = [source for source in sources if source.name not in kept]
-    fetch_missing("digits", to_find, found, data_dir, fetch, say)
+    fetch_missing("digits", to_find, found, data_dir, fetch=fetch, say=say)
     domains, notes, checksums = [], [], {}
     for source in sources:
         paths = found[source.name]
@@ -103,7 +103,7 @@ def _kept_without_files(
     store = find_store(cache_dir, _recipe(source, None))
     if store is None or _unofficial(store.md5s):
         return None
-    say(f"{source.title}: original files are gone; the data prepared from them are used")
+    say(f"{source.title}: not all files are at hand; using the data prepared from them before")
     return store
 
 
@@ -113,12 +113,11 @@ def _accept(
     """Refuse content other than the published, unless verify is off."""
     strangers = _unofficial(md5s)
     if verify and strangers:
-        name, more = strangers[0], len(strangers) - 1
+        name = strangers[0]
         raise UserError(
-            f"{paths[name]} is not the published {source.title} file (md5 of its content "
-            f"{md5s[name]}, published {CONTENT_MD5[name]})"
-            + (f", nor are {more} more" if more else "")
-            + "; delete it to have it fetched, or use it as it is with data.verify=false"
+            f"{len(strangers)} of the {len(md5s)} {source.title} files are not the published ones: "
+            f"{paths[name]} has content of md5 {md5s[name]}, published is {CONTENT_MD5[name]}; "
+            "delete what is wrong to have it fetched, or use all as it is with data.verify=false"
         )
 
 

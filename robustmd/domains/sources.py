@@ -54,6 +54,7 @@ def fetch_missing(
     sources: Sequence[Source],
     found: Mapping[str, dict[str, Path]],
     data_dir: Path,
+    *,
     fetch: bool,
     say: Say,
 ) -> None:

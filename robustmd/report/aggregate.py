@@ -1,4 +1,4 @@
-"""From single runs to the rows of a table: runs that differ in nothing but the seed are one group."""
+"""From single runs to the rows of a table: runs that differ only in the seed are one group."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ METHOD_ORDER = (
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one configuration, one a seed, by seed. `label` tells it from all others beside it."""
+    """Runs of one configuration, one a seed, by seed. `label` tells it from those beside it."""
 
     label: str
     method: str
@@ -81,7 +81,7 @@ class Section:
 
 
 def sections(runs: Iterable[Run]) -> tuple[tuple[Section, ...], tuple[Problem, ...]]:
-    """Tables by data set and domains, groups in the paper's order; and the runs that are there twice.
+    """Tables by data set and domains, groups in the paper's order; and runs that are there twice.
 
     Of two runs with the same configuration and seed the first path counts, so that n counts seeds.
     """

@@ -5,11 +5,17 @@ import math
 from robustmd.report.estimate import Estimate
 
 
-def estimate_text(value: Estimate, *, is_loss: bool, plus_minus: str = " ± ") -> str:
-    """ "84.00 ± 5.29"; without the spread where n = 1."""
+def estimate_texts(value: Estimate, *, is_loss: bool) -> tuple[str, str | None]:
+    """Mean and spread with the same decimals: ("84.00", "5.29"); no spread where n = 1."""
     decimals = _loss_decimals(value.mean) if is_loss else 2
-    mean = f"{value.mean:.{decimals}f}"
-    return mean if value.std is None else f"{mean}{plus_minus}{value.std:.{decimals}f}"
+    spread = None if value.std is None else f"{value.std:.{decimals}f}"
+    return f"{value.mean:.{decimals}f}", spread
+
+
+def estimate_text(value: Estimate, *, is_loss: bool) -> str:
+    """ "84.00 ± 5.29"; without the spread where n = 1."""
+    mean, spread = estimate_texts(value, is_loss=is_loss)
+    return mean if spread is None else f"{mean} ± {spread}"
 
 
 def difference_text(value: float, *, is_loss: bool) -> str:

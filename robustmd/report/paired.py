@@ -31,7 +31,7 @@ class Difference:
     n: int
 
     def word(self, *, smaller_is_better: bool) -> Word:
-        """ "better" or "worse" where the interval excludes 0, by the direction; else "undecided"."""
+        """ "better" or "worse" by the direction where the interval excludes 0, else "undecided"."""
         if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
             return "undecided"
         return "better" if (self.mean < 0) == smaller_is_better else "worse"
@@ -146,9 +146,10 @@ def _best_domain(group: Group, domains: Sequence[str], seeds: Sequence[int]) -> 
 
 
 PAIRED_CAPTION = (
-    "Paired by seed: method − even, both trained on the same data in the same way. Mean difference, "
-    "95 % t interval, n = number of seeds both have. Better or worse: the interval excludes 0; "
-    "undecided: it does not, or n < 2. Training loss: smaller is better; accuracy: larger."
+    "Paired by seed: method − even, both trained on the same data in the same way. Mean of the "
+    "differences, 95 % t interval, n = number of seeds both have. Better or worse: the interval "
+    "excludes 0; undecided: it does not, or n < 2. Training loss: smaller is better; accuracy: "
+    "larger."
 )
 
 

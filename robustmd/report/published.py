@@ -55,7 +55,7 @@ PUBLISHED: dict[str, tuple[PublishedRow, ...]] = {
 
 
 def published_rows(data: str, domains: Sequence[str]) -> tuple[PublishedRow, ...]:
-    """The paper's rows for a data set over exactly these domains (in whatever order); () if none."""
+    """The paper's rows for a data set over exactly these domains, in whatever order; () if none."""
     rows = PUBLISHED.get(data, ())
     wanted = {domain.lower() for domain in domains}
     return rows if rows and wanted == set(rows[0].by_domain) else ()

@@ -13,8 +13,8 @@ SELECTION = "the final measurement (after the last iteration), on all examples o
 class Quantity:
     """A loss [nats] or an accuracy [percent] of one domain, or of the run's worst domain.
 
-    The worst (`domain=None`) is taken within a run, f_w = max_k f_k and Acc_w = min_k Acc_k, so that
-    a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
+    The worst (`domain=None`) is taken within a run, f_w = max_k f_k and Acc_w = min_k Acc_k, so
+    that a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
     """
 
     kind: Literal["loss", "accuracy"]
@@ -34,9 +34,14 @@ class Quantity:
         return self.kind == "loss"
 
     @property
+    def measure(self) -> str:
+        """ "train_loss", "train_accuracy", "test_accuracy"."""
+        return f"{self.split}_{self.kind}"
+
+    @property
     def name(self) -> str:
         """For a column of a CSV file: "worst_test_accuracy", "mnist_train_loss"."""
-        return f"{'worst' if self.domain is None else self.domain}_{self.split}_{self.kind}"
+        return f"{'worst' if self.domain is None else self.domain}_{self.measure}"
 
 
 WORST_TRAIN_LOSS = Quantity("loss", "train")

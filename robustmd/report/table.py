@@ -2,23 +2,18 @@
 
 import csv
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robustmd.report.aggregate import Section
 from robustmd.report.estimate import SPREAD, Estimate
-from robustmd.report.names import clean, latex, markdown
+from robustmd.report.names import clean, markdown
 from robustmd.report.numbers import estimate_text
 from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import SELECTION, Quantity, table_quantities
 
 NOT_PRINTED = "–"
+Cell = Estimate | str | None  # ours; published, as printed; published nowhere
 MEASURE_NAMES = {"train_loss": "loss_tr", "train_accuracy": "acc_tr", "test_accuracy": "acc_te"}
-LATEX_MEASURES = {
-    "train_loss": r"Loss$_\mathrm{Tr}$",
-    "train_accuracy": r"Acc$_\mathrm{Tr}$",
-    "test_accuracy": r"Acc$_\mathrm{Te}$",
-}
 
 
 @dataclass(frozen=True)
@@ -27,7 +22,7 @@ class Row:
 
     label: str
     seeds: tuple[int, ...]
-    cells: tuple[Estimate | str | None, ...]
+    cells: tuple[Cell, ...]
     published: bool = False
 
     @property
@@ -68,8 +63,7 @@ def build_table(section: Section) -> Table:
     ]
     for line in published_rows(section.data, section.domains):
         by_domain = [cell for name in section.domains for cell in line.by_domain[name.lower()]]
-        label = f"{line.method} (published)"
-        rows.append(Row(label, (), (*by_domain, *line.worst, None), published=True))
+        rows.append(Row(line.method, (), (*by_domain, *line.worst, None), published=True))
     return Table(section.data, section.domains, columns, tuple(rows))
 
 
@@ -82,47 +76,11 @@ def to_markdown(table: Table) -> str:
         "|" + " --- |" + " ---: |" * (len(head) - 1),
     ]
     for row in table.rows:
-        cells = [markdown(row.label), row.n, *_texts(row, table.columns, " ± ")]
+        texts = (cell_text(*pair) for pair in zip(row.cells, table.columns, strict=True))
+        label = f"{row.label} (published)" if row.published else row.label
+        cells = [markdown(label), row.n, *texts]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def to_latex(table: Table) -> str:
-    """A `table` environment that needs booktabs alone."""
-    width = len(table.domains)
-    groups = "".join(
-        rf" & \multicolumn{{3}}{{c}}{{{latex(name)}}}" for name in (*table.domains, "Worst")
-    )
-    rules = "".join(rf"\cmidrule(lr){{{3 * i + 3}-{3 * i + 5}}}" for i in range(width + 1))
-    measures = "".join(f" & {LATEX_MEASURES[_measure(column)]}" for column in table.columns)
-    body = [_latex_row(row, table.columns) for row in table.rows]
-    ours = sum(not row.published for row in table.rows)
-    if ours < len(body):
-        body.insert(ours, r"\midrule")
-    lines = [
-        r"% needs \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{latex(table.caption)}}}",
-        rf"\begin{{tabular}}{{lr{'rrr' * (width + 1)}}}",
-        r"\toprule",
-        rf" & {groups} \\",
-        rules,
-        rf"Method & $n${measures} \\",
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _latex_row(row: Row, columns: Sequence[Quantity]) -> str:
-    cells = _texts(row, columns, r" {\scriptsize$\pm$ ")
-    closed = [cell + "}" if "pm" in cell else cell.replace(NOT_PRINTED, "--") for cell in cells]
-    n = row.n.replace(NOT_PRINTED, "--")
-    return " & ".join([latex(row.label), n, *closed]) + r" \\"
 
 
 def to_csv(table: Table) -> str:
@@ -140,25 +98,19 @@ def to_csv(table: Table) -> str:
     return out.getvalue()
 
 
-def _csv_pair(cell: Estimate | str | None) -> tuple[float | str, float | str]:
+def _csv_pair(cell: Cell) -> tuple[float | str, float | str]:
     if isinstance(cell, Estimate):
         return cell.mean, "" if cell.std is None else cell.std
     return cell or "", ""
 
 
-def _texts(row: Row, columns: Sequence[Quantity], plus_minus: str) -> list[str]:
-    return [
-        estimate_text(cell, is_loss=column.is_loss, plus_minus=plus_minus)
-        if isinstance(cell, Estimate)
-        else cell or NOT_PRINTED
-        for cell, column in zip(row.cells, columns, strict=True)
-    ]
-
-
-def _measure(column: Quantity) -> str:
-    return f"{column.split}_{column.kind}"
+def cell_text(cell: Cell, column: Quantity) -> str:
+    """ "84.00 ± 5.29"; a published number as printed, an en dash where there is none."""
+    if isinstance(cell, Estimate):
+        return estimate_text(cell, is_loss=column.is_loss)
+    return cell or NOT_PRINTED
 
 
 def _heading(column: Quantity) -> str:
     where = "worst" if column.domain is None else column.domain
-    return f"{where} {MEASURE_NAMES[_measure(column)]}"
+    return f"{where} {MEASURE_NAMES[column.measure]}"

@@ -108,22 +108,29 @@ class Run:
         """Acc_w = min_k Acc_k within this run [percent]."""
         return min(self.accuracy(split, domain) for domain in self.domains)
 
+    def measurements(self) -> list[Measurement]:
+        """metrics.csv, read now, row by row. Raises `UserError` where it cannot be read."""
+        return [Measurement(*row) for row in self._rows(files.METRICS, METRICS_COLUMNS)]
+
     def metrics(self) -> "pd.DataFrame":
-        """metrics.csv, read now: columns as in `Measurement`. Raises `UserError` where it fails."""
-        return self._table(files.METRICS, METRICS_COLUMNS)
+        """The same as a table: columns as in `Measurement`."""
+        return self._frame(files.METRICS, METRICS_COLUMNS)
 
     def weights(self) -> "pd.DataFrame":
         """weights.csv, read now: iteration t, domain, weight p_t used in it, batch_loss f̂_k(W_t).
-        Raises `UserError` where it fails."""
-        return self._table(files.WEIGHTS, WEIGHTS_COLUMNS)
+        Raises `UserError` where it cannot be read."""
+        return self._frame(files.WEIGHTS, WEIGHTS_COLUMNS)
 
-    def _table(self, name: str, columns: Mapping[str, type]) -> "pd.DataFrame":
-        import pandas as pd  # noqa: PLC0415 - collecting runs needs no pandas
-
+    def _rows(self, name: str, columns: Mapping[str, type]) -> list[tuple[Any, ...]]:
         try:
-            rows = read_table(self.path / name, self.root, columns)
+            return read_table(self.path / name, self.root, columns)
         except Unreadable as reason:
             raise UserError(f"{self.path}: {reason}; run it again with force=true") from None
+
+    def _frame(self, name: str, columns: Mapping[str, type]) -> "pd.DataFrame":
+        import pandas as pd  # noqa: PLC0415 - collecting runs needs no pandas
+
+        rows = self._rows(name, columns)
         return pd.DataFrame(rows, columns=list(columns)).astype(dict(columns))
 
 

@@ -21,7 +21,7 @@ MAX_INTEGER = 2**53  # exact in int64 and float64 alike
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Unreadable(Exception):  # noqa: N818 - a finding to be listed, not a failure
+class Unreadable(Exception):
     """Why a file or directory cannot be used, in one line."""
 
 

@@ -106,9 +106,7 @@ class RunDirectory:
 
     def lengths(self) -> dict[str, int]:
         """Bytes of the files that grow: a checkpoint keeps them."""
-        return {
-            name: (self.path / name).stat().st_size for name in (files.METRICS, files.WEIGHTS)
-        }
+        return {name: (self.path / name).stat().st_size for name in (files.METRICS, files.WEIGHTS)}
 
     def cut_back(self, lengths: Mapping[str, int]) -> None:
         """Shorten the growing files to a checkpoint's lengths: later rows are not its."""

@@ -17,7 +17,7 @@ class BatchStream:
 
     Not sampled by p: f̂ᵗ must be an unbiased estimate of every domain's risk. Each domain has a
     stream of its own that depends on the seed and its name alone, so that runs of one seed see the
-    same examples whatever the method and device, and iteration t can be had without the ones before.
+    same examples whatever the method and device, and any iteration can be had without the others.
 
     Args:
         sizes: domain -> number of training examples n_k >= 1, in order.

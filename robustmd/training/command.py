@@ -19,9 +19,9 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from robustmd.errors import UserError
-from robustmd.settings import typed
 from robustmd.training.composing import check_flags, composed_error, sweep_size
 from robustmd.training.sweep import Failure, append_failure, read_failures
+from robustmd.typed import typed
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome

@@ -15,7 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from robustmd.errors import UserError
-from robustmd.settings import OPTIONS, unknown_key
+from robustmd.settings import OPTIONS
+from robustmd.typed import unknown_key
 
 GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "row", "experiment")
 

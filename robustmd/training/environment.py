@@ -1,4 +1,4 @@
-"""What a run ran on: versions, device, threads, commit. For whoever tries to get the same numbers."""
+"""What a run ran on: versions, device, threads, commit; for getting the same numbers elsewhere."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ def choose_device(name: str) -> torch.device:
     Raises:
         UserError: it is not; says what is.
     """
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
     if name == "auto":
         return torch.device(next(kind for kind in ("cuda", "mps", "cpu") if there[kind]))
     kind, _, index = name.partition(":")
     available = [kind for kind, is_there in there.items() if is_there]
     if not there[kind] or (index and int(index) >= torch.cuda.device_count()):
         raise UserError(
-            f"runtime.device={name}: this machine has no such device; it has: {', '.join(available)}"
+            f"runtime.device={name}: no such device on this machine; it has: {', '.join(available)}"
         )
     return torch.device(name)
 

@@ -6,27 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 from torch.nn import functional
-from torch.optim.lr_scheduler import LRScheduler
 
-from robustmd.adversary.base import Adversary
 from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
+from robustmd.training.learner import Learner
 from robustmd.training.resident import ResidentExamples, gather_batch
-
-
-@dataclass
-class Learner:
-    """What training changes; together with the seed, all that a run needs to go on."""
-
-    model: nn.Module
-    optimizer: torch.optim.Optimizer
-    schedule: LRScheduler
-    adversary: Adversary
-    iteration: int = 0  # iterations done
-    measured: int = -1  # the last iteration after which the model was measured
 
 
 @dataclass(frozen=True)
@@ -38,7 +24,9 @@ class Events:
     log: Callable[[], None]
     checkpoint: Callable[[], None]
     checkpoint_every: int
-    full_losses: Callable[[], torch.Tensor]  # f(W_t), [K]: for adversaries that feed on the data set
+    full_losses: Callable[
+        [], torch.Tensor
+    ]  # f(W_t), [K]: for adversaries that feed on the data set
     check_stop: Callable[[], None]
 
 
@@ -90,13 +78,16 @@ def train(
             objective = adversary.weights @ losses
             learner.optimizer.zero_grad()
             objective.backward()
+            if learner.average is not None:
+                learner.average.include(learner.model, learner.iteration + 1)
             learner.optimizer.step()
             learner.schedule.step()
         with clock.part("adversary"):
-            losses = losses.detach()
-            history.record(adversary.weights, losses)
+            history.record(adversary.weights, losses.detach())
             if adversary.feeds_on == "batch":
-                adversary.update(losses)
+                play = adversary.update(losses)
+                if learner.regret is not None:
+                    learner.regret.update(play)
         learner.iteration += 1
 
         if history.full or learner.iteration == iterations:

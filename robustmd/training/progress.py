@@ -14,7 +14,9 @@ class _Rate(ProgressColumn):
     """Iterations per second."""
 
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f} it/s" if task.speed else "… it/s", style="progress.data.speed")
+        return Text(
+            f"{task.speed:.1f} it/s" if task.speed else "… it/s", style="progress.data.speed"
+        )
 
 
 class RunProgress:
@@ -76,4 +78,8 @@ class RunProgress:
 
 def _few(weights: Mapping[str, float], most: int = 4) -> list[tuple[str, float]]:
     """The largest weights; with many domains the line would not fit."""
-    return sorted(weights.items(), key=lambda item: -item[1])[:most] if len(weights) > most else list(weights.items())
+    return (
+        sorted(weights.items(), key=lambda item: -item[1])[:most]
+        if len(weights) > most
+        else list(weights.items())
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from robustmd.domains.domain import Examples
+from robustmd.domains.domain import SPLITS, DomainSet, Examples
 
 LARGEST_SHARE = 0.5  # of the device's free memory that images may take
 
@@ -31,13 +31,14 @@ class ResidentExamples:
     Args:
         examples: the split, n >= 1.
         device: where the model is.
+        images: the same images, placed before for another split of the domain.
     """
 
-    def __init__(self, examples: Examples, device: torch.device) -> None:
+    def __init__(
+        self, examples: Examples, device: torch.device, images: torch.Tensor | None = None
+    ) -> None:
         self.device = device
-        self.images = _tensor(examples.images)
-        if device.type != "cpu" and _fits(self.images, device):
-            self.images = self.images.to(device)
+        self.images = _placed(_tensor(examples.images), device) if images is None else images
         self.labels = torch.from_numpy(np.asarray(examples.targets)).to(device)
         self.rows = None if examples.rows is None else _tensor(examples.rows)
         self._rows_there = None if self.rows is None else self.rows.to(self.images.device)
@@ -63,6 +64,26 @@ class ResidentExamples:
             yield normalised(images, self.device), labels
 
 
+def resident_splits(
+    domains: DomainSet, device: torch.device
+) -> dict[str, dict[str, ResidentExamples]]:
+    """split -> domain -> examples, for the splits that there are.
+
+    A validation split shares its images with the training split; they are placed once.
+    """
+    splits: dict[str, dict[str, ResidentExamples]] = {split: {} for split in SPLITS}
+    placed: dict[int, torch.Tensor] = {}
+    for domain in domains:
+        for split in SPLITS:
+            examples = domain.split(split)
+            if examples is not None:
+                there = placed.get(id(examples.images))
+                resident = ResidentExamples(examples, device, there)
+                placed[id(examples.images)] = resident.images
+                splits[split][domain.name] = resident
+    return splits
+
+
 def gather_batch(
     domains: list[ResidentExamples], positions: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -78,8 +99,10 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(array)
 
 
-def _fits(images: torch.Tensor, device: torch.device) -> bool:
-    if device.type != "cuda":
-        return True
-    free, _ = torch.cuda.mem_get_info(device)
-    return images.numel() <= LARGEST_SHARE * free
+def _placed(images: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The images on the device, or where they are if they would take too much of its memory."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        if images.numel() > LARGEST_SHARE * free:
+            return images
+    return images.to(device)

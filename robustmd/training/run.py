@@ -6,7 +6,6 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
@@ -21,8 +20,9 @@ from robustmd.training.data import load_domains
 from robustmd.training.environment import choose_device, describe
 from robustmd.training.history import Diverged
 from robustmd.training.progress import RunProgress
-from robustmd.training.session import TRAINING_PARTS, Session, as_plain, parameters, worst
+from robustmd.training.session import Session
 from robustmd.training.stopping import Interrupted
+from robustmd.training.summary import summarise, verdict
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,9 @@ def _already_there(
     summary = directory.summary()
     if summary is None or summary.get("status") != "finished":
         return None
-    return Outcome("kept", directory.path, "finished before; not trained again (force=true would)", 0)
+    return Outcome(
+        "kept", directory.path, "finished before; not trained again (force=true would)", 0
+    )
 
 
 def _train(
@@ -114,7 +116,7 @@ def _train(
     def conclude(status: str, message: str | None) -> None:
         session.clock.settle()
         spent = {"preparation": preparation, "total": time.perf_counter() - begun}
-        directory.write_summary(_summary(session, status, message, notes, spent))
+        directory.write_summary(summarise(session, status, message, notes, spent))
         directory.append_log(f"{status}{': ' + message if message else ''}")
 
     conclude("running", None)
@@ -142,7 +144,7 @@ def _train(
         raise
     conclude("finished", None)
     checkpoints.drop(directory.path)
-    return Outcome("finished", directory.path, _verdict(session), 0)
+    return Outcome("finished", directory.path, verdict(session), 0)
 
 
 def _begin(session: Session, config: settings.Config) -> list[str]:
@@ -179,49 +181,3 @@ def _batch_note(session: Session, config: settings.Config) -> list[str]:
         f"training.batch_size={asked} is no multiple of {len(session.trained)} domains: "
         f"{effective} examples an iteration, {session.batches.share} of each"
     ]
-
-
-def _summary(
-    session: Session, status: str, message: str | None, notes: list[str], spent: dict[str, float]
-) -> dict[str, Any]:
-    config, clock, learner = session.config, session.clock, session.learner
-    summary: dict[str, Any] = {
-        "status": status,
-        "message": message,
-        "data": config.data.name,
-        "method": config.method.name,
-        "seed": config.seed,
-        "domains": list(session.domains.names),
-        "classes": list(session.domains.classes),
-        "iterations": config.training.iterations,
-        "iterations_done": learner.iteration,
-        "parameters": parameters(learner.model),
-        "effective_batch": session.batches.effective_batch,
-        "measured_examples": {
-            name: len(session.subset.get(name, split))
-            for name, split in session.splits["train"].items()
-        },
-        "seconds": {
-            "training": clock.seconds(*TRAINING_PARTS),
-            "adversary": clock.seconds("adversary"),
-            "data": clock.seconds("data"),
-            "measurement": clock.seconds("measurement"),
-            **spent,
-        },
-        "warnings": [],
-        "notes": notes,
-    }
-    if status == "finished":
-        weights = learner.adversary.weights.tolist()
-        summary["final"] = as_plain(session.measures)
-        summary["worst"] = {split: worst(m) for split, m in session.measures.items()}
-        summary["weights"] = dict(zip(session.trained, weights, strict=True))
-    return summary
-
-
-def _verdict(session: Session) -> str:
-    train, test = worst(session.measures["train"]), worst(session.measures["test"])
-    return (
-        f"worst training loss {train['loss']:.4f}, worst test accuracy {test['accuracy']:.2f} %, "
-        f"training {session.clock.seconds(*TRAINING_PARTS):.1f} s"
-    )

@@ -1,4 +1,4 @@
-"""One seed, many independent streams: counter-based, drawn on the host, the same on every device."""
+"""One seed, many independent streams: counter-based, drawn on the host, alike on every device."""
 
 from __future__ import annotations
 

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
 from robustmd import settings
-from robustmd.backbones.build import build_backbone
-from robustmd.domains.domain import Domain, DomainSet
+from robustmd.domains.domain import DomainSet
 from robustmd.runs import checkpoints
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
-from robustmd.training.loop import Events, Learner, train
+from robustmd.training.learner import build_learner
+from robustmd.training.loop import Events, train
 from robustmd.training.measurement import Measure, measure, worst
-from robustmd.training.methods import build_adversary
 from robustmd.training.predictions import predict
 from robustmd.training.progress import RunProgress
-from robustmd.training.resident import ResidentExamples
-from robustmd.training.schedules import learning_rate_schedule
-from robustmd.training.seeds import content_hash, stream, torch_seed
+from robustmd.training.resident import ResidentExamples, gather_batch, resident_splits
+from robustmd.training.seeds import stream
 from robustmd.training.stopping import StopRequest
+from robustmd.training.watch import WeightsWatch
 
-SPLITS = ("train", "val", "test")
+UNWATCHED = frozenset({"individual", "even"})  # their weights are the user's choice
+LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
+STATISTICS_BATCHES = 100
 TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made of
 
 
@@ -50,15 +50,17 @@ class Session:
         directory: RunDirectory,
     ) -> None:
         self.config, self.domains, self.device, self.directory = config, domains, device, directory
-        self.splits = {split: _resident(domains, split, device) for split in SPLITS}
+        self.splits = resident_splits(domains, device)
         self.trained = trained_domains(config, domains)
         self.batches = BatchStream(
             {name: len(self.splits["train"][name]) for name in self.trained},
             config.training.batch_size,
             config.seed,
         )
-        self.learner = _learner(config, domains, len(self.trained), device)
-        self.initial_weights_hash = _weights_hash(self.learner.model)
+        self.learner = build_learner(config, domains, len(self.trained), device)
+        self.initial_weights_hash = self.learner.weights_hash()
+        self.watch = WeightsWatch(self.learner.adversary, self.trained, config.training.iterations)
+        self.marginal_error = 0.0  # the largest seen that Sinkhorn's sweeps left, for OT
         self.history = History(self.trained, config.logging.every, device)
         self.clock = Clock(device)
         self.subset = _measured_positions(config, self.splits["train"])
@@ -111,16 +113,10 @@ class Session:
         iteration = self.learner.iteration
         is_last = iteration == self.config.training.iterations
         begun = time.perf_counter()
-        self.measures = {
-            split: measure(
-                self.learner.model,
-                domains,
-                None if is_last or split != "train" else self.subset,
-                between=self.stop.check,
-            )
-            for split, domains in self.splits.items()
-            if domains
-        }
+        self.measures = self._measures_of(self.learner.model, is_last)
+        if self.learner.average is not None and iteration > 0:
+            averaged = self._measures_of(self.learner.average.ready(self._first_batches()), is_last)
+            self.measures |= {f"{split}_averaged": m for split, m in averaged.items()}
         self.clock.add("measurement", time.perf_counter() - begun)
         seconds = f"{self.clock.seconds(*TRAINING_PARTS):.3f}"
         self.directory.append_metrics(
@@ -128,14 +124,36 @@ class Session:
             for split, measures in self.measures.items()
             for name, m in measures.items()
         )
+        self._note_marginal_error()
         worst_now = worst(self.measures["train"])
         self.progress.measured(iteration, worst_now["loss"], worst_now["accuracy"])
+
+    def _measures_of(self, model: nn.Module, whole: bool) -> dict[str, dict[str, Measure]]:
+        """split -> domain -> measure; of the training set a fixed subset, unless `whole`."""
+        return {
+            split: measure(
+                model,
+                domains,
+                None if whole or split != "train" else self.subset,
+                between=self.stop.check,
+            )
+            for split, domains in self.splits.items()
+            if domains
+        }
+
+    def _first_batches(self) -> Iterator[torch.Tensor]:
+        """Images of the run's first batches, for batch-norm statistics of an averaged model."""
+        examples = [self.splits["train"][name] for name in self.trained]
+        for iteration in range(STATISTICS_BATCHES):
+            yield gather_batch(examples, self.batches.draw(iteration))[0]
 
     def log(self) -> None:
         """Read the device's history and append what falls on a log interval."""
         self.clock.settle()
         every, last = self.config.logging.every, self.config.training.iterations
         for row in self.history.read():
+            if self.config.method.name not in UNWATCHED:
+                self.watch.see(row)
             self._latest_weights = dict(zip(self.trained, row.weights, strict=True))
             if row.iteration == 1 or row.iteration % every == 0 or row.iteration == last:
                 self.directory.append_weights(
@@ -154,34 +172,43 @@ class Session:
         self.clock.add("adversary", time.perf_counter() - begun)
         return torch.tensor([m.loss for m in measures.values()], device=self.device)
 
+    def _note_marginal_error(self) -> None:
+        regularizer = getattr(self.learner.adversary, "regularizer", None)
+        error = getattr(regularizer, "marginal_error", None)
+        if error is not None:
+            self.marginal_error = max(self.marginal_error, float(error))
+
+    def warnings(self) -> list[str]:
+        """What a user should be told of the run so far."""
+        found = [self.watch.warning] if self.watch.warning else []
+        if self.marginal_error > LARGEST_MARGINAL_ERROR:
+            found.append(
+                f"Sinkhorn's sweeps left a marginal error of up to {self.marginal_error:.1e}: "
+                "more method.sweeps, or a smaller method.nu, make the direction exact"
+            )
+        return found
+
     # --- checkpoints -------------------------------------------------------------------------
 
     def save_checkpoint(self) -> None:
         """Write down all that the run needs to go on as if nothing had happened."""
         self.log()
-        learner = self.learner
         state = {
-            "iteration": learner.iteration,
-            "measured": learner.measured,
-            "model": learner.model.state_dict(),
-            "optimizer": learner.optimizer.state_dict(),
-            "schedule": learner.schedule.state_dict(),
-            "adversary": learner.adversary.state_dict(),
+            "learner": self.learner.state_dict(),
+            "watch": self.watch.state_dict(),
             "clock": self.clock.state_dict(),
             "lengths": self.directory.lengths(),
+            "marginal_error": self.marginal_error,
         }
-        checkpoints.save(self.directory.path, learner.iteration, state)
+        checkpoints.save(self.directory.path, self.learner.iteration, state)
 
     def load_checkpoint(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint: rows written after it are cut off."""
-        learner = self.learner
-        learner.iteration, learner.measured = state["iteration"], state["measured"]
-        learner.model.load_state_dict(state["model"])
-        learner.optimizer.load_state_dict(state["optimizer"])
-        learner.schedule.load_state_dict(state["schedule"])
-        learner.adversary.load_state_dict(state["adversary"])
+        self.learner.load_state_dict(state["learner"])
+        self.watch.load_state_dict(state["watch"])
         self.clock.load_state_dict(state["clock"])
         self.directory.cut_back(state["lengths"])
+        self.marginal_error = state["marginal_error"]
 
 
 def trained_domains(config: settings.Config, domains: DomainSet) -> tuple[str, ...]:
@@ -189,39 +216,6 @@ def trained_domains(config: settings.Config, domains: DomainSet) -> tuple[str, .
     if config.method.name == "individual":
         return (config.method.domain,)
     return tuple(domains.names)
-
-
-def _resident(
-    domains: DomainSet, split: str, device: torch.device
-) -> dict[str, ResidentExamples]:
-    def of(domain: Domain) -> ResidentExamples | None:
-        examples = domain.split(split)
-        return None if examples is None else ResidentExamples(examples, device)
-
-    found = {domain.name: of(domain) for domain in domains}
-    return {name: examples for name, examples in found.items() if examples is not None}
-
-
-def _learner(
-    config: settings.Config, domains: DomainSet, trained: int, device: torch.device
-) -> Learner:
-    torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
-    model = build_backbone(config.backbone, len(domains.classes), domains.image_size)
-    model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    training = config.training
-    optimizer = torch.optim.SGD(
-        model.parameters(),
-        lr=training.learning_rate,
-        momentum=training.momentum,
-        weight_decay=training.weight_decay,
-    )
-    schedule = learning_rate_schedule(optimizer, training.schedule, training.iterations)
-    adversary = build_adversary(config.method, trained, training.iterations).to(device)
-    return Learner(model, optimizer, schedule, adversary)
-
-
-def _weights_hash(model: nn.Module) -> str:
-    return content_hash(*(p.detach().cpu().numpy() for p in model.parameters()))
 
 
 def _measured_positions(
@@ -235,17 +229,4 @@ def _measured_positions(
         ).sort()[0]
         for name, split in splits.items()
         if len(split) > limit
-    }
-
-
-def parameters(model: nn.Module) -> int:
-    """How many numbers training changes."""
-    return sum(p.numel() for p in model.parameters() if p.requires_grad)
-
-
-def as_plain(measures: Mapping[str, Mapping[str, Measure]]) -> dict[str, Any]:
-    """Measures as summary.json holds them."""
-    return {
-        split: {name: dataclasses.asdict(m) for name, m in domains.items()}
-        for split, domains in measures.items()
     }

@@ -22,7 +22,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception, title: str) -> Failure:
-        """A user's mistake is its line and code 2; anything else is ours: code 1, with the place."""
+        """A user's mistake is its line and code 2; the rest is ours: code 1, with the place."""
         if isinstance(error, UserError):
             return cls(2, str(error), title)
         place = traceback.extract_tb(error.__traceback__)[-1]

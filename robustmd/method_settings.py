@@ -1,0 +1,138 @@
+"""What each method can be set to: the `method` group's options, one class each.
+
+A default here is the recorded default of its key; see settings.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from robustmd.errors import UserError
+from robustmd.ranges import (
+    AUTO_OR_NOT_NEGATIVE,
+    COST,
+    COUNT,
+    DISTRIBUTION,
+    POSITIVE,
+    one_of,
+    setting,
+)
+
+# OmegaConf resolves annotations at run time and, on Python 3.10, wants typing's own forms.
+IndexOrName = Union[int, str]  # noqa: UP007
+NumberOrAuto = Union[int, float, str]  # noqa: UP007
+OptionalNumber = Optional[float]  # noqa: UP045
+OptionalCount = Optional[int]  # noqa: UP045
+Prior = Optional[list[float]]  # noqa: UP045
+Cost = Optional[list[list[float]]]  # noqa: UP045
+
+ASCENT_STEPS = ("theory", "constant")
+EXPONENTIATED_STEPS = ("lemma1", "theorem1", "constant")
+REGULARIZERS = ("none", "l2", "kl", "ot")
+
+
+@dataclass
+class Individual:
+    """Trains on one domain, measured on all."""
+
+    name: str = "individual"
+    domain: IndexOrName = 0
+
+
+@dataclass
+class Even:
+    """Fixed weights: uniform, or the prior q."""
+
+    name: str = "even"
+    prior: Prior = setting(None, DISTRIBUTION)
+
+
+@dataclass
+class Opt:
+    """Alg. 2 with the L2 regularizer: Mixture-Opt."""
+
+    name: str = "opt"
+    lam: float = setting(1.0, POSITIVE)
+    c: NumberOrAuto = setting("auto", AUTO_OR_NOT_NEGATIVE)
+    mu: OptionalNumber = setting(None, POSITIVE)
+    prior: Prior = setting(None, DISTRIBUTION)
+    step: str = setting("theory", one_of(*ASCENT_STEPS))
+    eta: OptionalNumber = setting(None, POSITIVE)
+
+
+@dataclass
+class Kl(Opt):
+    """Mirror ascent with the KL regularizer."""
+
+    name: str = "kl"
+
+
+@dataclass
+class Ot(Opt):
+    """Alg. 2 with the entropic optimal-transport regularizer: Mixture-OT."""
+
+    name: str = "ot"
+    nu: float = setting(1.0, POSITIVE)
+    cost: Cost = setting(None, COST)
+    sweeps: int = setting(10, COUNT)
+
+
+@dataclass
+class Minimax:
+    """Alg. 1: multiplicative weights, unregularised, with averaged iterates."""
+
+    name: str = "minimax"
+    step: str = setting("lemma1", one_of(*EXPONENTIATED_STEPS))
+    gamma: OptionalNumber = setting(None, POSITIVE)
+    eta: OptionalNumber = setting(None, POSITIVE)
+    prior: Prior = setting(None, DISTRIBUTION)
+
+
+@dataclass
+class BestResponse:
+    """Theorem 4: the exact best response to the full-data losses."""
+
+    name: str = "best_response"
+    regularizer: str = setting("l2", one_of(*REGULARIZERS))
+    lam: float = setting(1.0, POSITIVE)
+    nu: float = setting(1.0, POSITIVE)
+    cost: Cost = setting(None, COST)
+    every: int = setting(100, COUNT)
+    prior: Prior = setting(None, DISTRIBUTION)
+
+
+@dataclass
+class Oracle:
+    """Chen et al. (2017) as the paper runs it: rounds of SGD at fixed weights."""
+
+    name: str = "oracle"
+    every: int = setting(100, COUNT)
+    eta: OptionalNumber = setting(None, POSITIVE)
+    prior: Prior = setting(None, DISTRIBUTION)
+
+
+METHODS: Mapping[str, type] = {
+    "individual": Individual,
+    "even": Even,
+    "opt": Opt,
+    "ot": Ot,
+    "kl": Kl,
+    "minimax": Minimax,
+    "best_response": BestResponse,
+    "oracle": Oracle,
+}
+
+
+def check_method(method: Any) -> None:
+    """What depends on two keys of one method.
+
+    Raises:
+        UserError: a constant step without its size, or a size that nothing reads.
+    """
+    step, eta = getattr(method, "step", None), getattr(method, "eta", None)
+    if step == "constant" and eta is None:
+        raise UserError("method.eta=null: method.step=constant needs its size, a number > 0")
+    if step not in (None, "constant") and eta is not None:
+        raise UserError(f"method.eta={eta}: only method.step=constant has it; step is {step}")

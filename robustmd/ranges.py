@@ -1,0 +1,60 @@
+"""Ranges of settings: each in words, for the message, and as a test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """A range: in words for the message, and as a test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def is_number(value: Any) -> bool:
+    """A finite number; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def one_of(*options: str) -> Allowed:
+    return Allowed("one of " + ", ".join(options), lambda value: value in options)
+
+
+def _is_device(value: str) -> bool:
+    return value in ("auto", "cpu", "cuda", "mps") or (value[:5] == "cuda:" and value[5:].isdigit())
+
+
+def _is_distribution(value: list[float]) -> bool:
+    return all(is_number(x) and x >= 0 for x in value) and abs(sum(value) - 1.0) <= 1e-6
+
+
+def _is_cost(value: list[list[float]]) -> bool:
+    square = all(len(row) == len(value) for row in value)
+    return square and all(is_number(x) and x >= 0 for row in value for x in row)
+
+
+POSITIVE = Allowed("a number > 0", lambda v: is_number(v) and v > 0)
+NOT_NEGATIVE = Allowed("a number >= 0", lambda v: is_number(v) and v >= 0)
+BELOW_ONE = Allowed("a number in [0, 1)", lambda v: is_number(v) and 0 <= v < 1)
+COUNT = Allowed("a whole number >= 1", lambda v: v >= 1)
+COUNT_OR_ZERO = Allowed("a whole number >= 0", lambda v: v >= 0)
+SEED = Allowed("a whole number from 0 to 2**63 - 1", lambda v: 0 <= v < 2**63)
+AUTO_OR_NOT_NEGATIVE = Allowed(
+    "auto or a number >= 0", lambda v: v == "auto" or (is_number(v) and v >= 0)
+)
+DISTRIBUTION = Allowed(
+    "null or a distribution over the domains: numbers >= 0 that sum to 1", _is_distribution
+)
+COST = Allowed("null or a square matrix of numbers >= 0, one row a domain", _is_cost)
+DEVICE = Allowed("auto, cpu, cuda, cuda:N or mps", _is_device)
+ANYTHING = Allowed("anything", lambda v: True)
+
+
+def setting(default: Any, allowed: Allowed = ANYTHING) -> Any:
+    """A key of the config: its recorded default and its range; None passes where the type has it."""
+    return field(default=default, metadata={"allowed": allowed})

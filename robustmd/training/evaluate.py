@@ -1,0 +1,124 @@
+"""`robustmd evaluate RUN_DIR`: a finished run's model, measured again on all splits."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import OmegaConf
+from rich.console import Console
+from rich.table import Table
+
+from robustmd import settings
+from robustmd.backbones.build import build_backbone
+from robustmd.domains.domain import DomainSet
+from robustmd.errors import UserError
+from robustmd.runs import checkpoints
+from robustmd.runs.writer import RunDirectory
+from robustmd.training.data import load_domains
+from robustmd.training.environment import choose_device
+from robustmd.training.measurement import Measure, measure
+from robustmd.training.resident import resident_splits
+from robustmd.typed import typed
+
+CHANGEABLE = ("runtime", "paths", "data.verify")  # what does not make it another model or data set
+LOSS_TOLERANCE = 1e-4  # relative: another device or thread count sums in another order
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, and compare with the run's summary. Code 1 where they disagree."""
+    parser = argparse.ArgumentParser(
+        prog="robustmd evaluate", description="Measure a finished run's model again, on all splits."
+    )
+    parser.add_argument("run", metavar="RUN_DIR", help="outputs/<data>/<method>/<hash>/seed=<n>")
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="key=value",
+        help="runtime.device=…, runtime.threads=…, paths.data=…, paths.cache=…, data.verify=…",
+    )
+    given = parser.parse_args(list(arguments))
+    console = Console(highlight=False)
+    directory = RunDirectory(Path(given.run))
+    config = _config(directory, given.overrides)
+    device = choose_device(config.runtime.device)
+    if config.runtime.threads is not None:
+        torch.set_num_threads(config.runtime.threads)
+    domains = load_domains(config, lambda line: console.print(line, markup=False))
+    _check_data(directory, domains)
+    model = build_backbone(config.backbone, len(domains.classes), domains.image_size)
+    try:
+        model.load_state_dict(checkpoints.load_final_model(directory.path))
+    except RuntimeError:
+        raise UserError(f"{directory.path}: its final model does not fit its config.yaml") from None
+    model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    measures = {
+        split: measure(model, examples)
+        for split, examples in resident_splits(domains, device).items()
+        if examples
+    }
+    console.print(_table(measures))
+    return _compare(measures, directory, console)
+
+
+def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Config:
+    found = directory.config()
+    if found is None:
+        raise UserError(f"{directory.path}: no run directory (it has no readable config.yaml)")
+    for override in overrides:
+        key = override.partition("=")[0]
+        if "=" not in override or not any(key == c or key.startswith(f"{c}.") for c in CHANGEABLE):
+            raise UserError(f"{override}: evaluate takes key=value with {', '.join(CHANGEABLE)}")
+    merged = OmegaConf.merge(found, OmegaConf.from_dotlist(list(overrides)))
+    assert OmegaConf.is_dict(merged)
+    config = typed(merged)  # type: ignore[arg-type]
+    settings.validate(config)
+    return config
+
+
+def _check_data(directory: RunDirectory, domains: DomainSet) -> None:
+    recorded = (directory.environment() or {}).get("data_fingerprint")
+    if recorded != domains.fingerprint:
+        raise UserError(
+            f"{directory.path}: was trained on other data (fingerprint {str(recorded)[:12]}, "
+            f"found {domains.fingerprint[:12]}); give the right folder with paths.data=FOLDER"
+        )
+
+
+def _table(measures: Mapping[str, Mapping[str, Measure]]) -> Table:
+    table = Table("split", "domain", "loss (nats)", "accuracy (%)", "examples")
+    for split, domains in measures.items():
+        for name, m in domains.items():
+            table.add_row(split, name, f"{m.loss:.4f}", f"{m.accuracy:.2f}", str(m.examples))
+    return table
+
+
+def _compare(
+    measures: Mapping[str, Mapping[str, Measure]], directory: RunDirectory, console: Console
+) -> int:
+    """Does the summary say the same? Accuracy may move by one example, where a tie breaks anew."""
+    final: dict[str, Any] = (directory.summary() or {}).get("final") or {}
+    differing = [
+        f"{split}/{name}"
+        for split, domains in measures.items()
+        for name, m in domains.items()
+        if not _agrees(m, final.get(split, {}).get(name))
+    ]
+    if not final:
+        console.print("summary.json has no final measures to compare with: the run is not finished")
+    elif differing:
+        console.print(f"differs from summary.json in: {', '.join(differing)}")
+    else:
+        console.print("agrees with summary.json")
+    return 1 if differing else 0
+
+
+def _agrees(measured: Measure, recorded: Mapping[str, Any] | None) -> bool:
+    if recorded is None or recorded["examples"] != measured.examples:
+        return False
+    same_loss = abs(measured.loss - recorded["loss"]) <= LOSS_TOLERANCE * max(1.0, recorded["loss"])
+    one_example = 100.0 / measured.examples
+    return same_loss and abs(measured.accuracy - recorded["accuracy"]) <= one_example + 1e-9

@@ -1,0 +1,95 @@
+"""What training changes: model, optimizer, schedule, adversary and what is kept about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
+
+from robustmd import settings
+from robustmd.adversary import RegretMeter
+from robustmd.adversary.base import Adversary
+from robustmd.backbones.build import build_backbone
+from robustmd.domains.domain import DomainSet
+from robustmd.training.average import IterateAverage
+from robustmd.training.methods import RETURNS_AVERAGE, RULES_WITH_REGRET, build_adversary
+from robustmd.training.schedules import learning_rate_schedule
+from robustmd.training.seeds import content_hash, torch_seed
+
+
+@dataclass
+class Learner:
+    """All that an iteration changes. With the seed, it is all that a run needs to go on.
+
+    `regret` measures the adversary's regret, for the methods that have one; `average` keeps
+    W̄ = (1/T) Σ_t W_t, for the methods that return it.
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    schedule: LRScheduler
+    adversary: Adversary
+    regret: RegretMeter | None = None
+    average: IterateAverage | None = None
+    iteration: int = 0  # iterations done
+    measured: int = -1  # the last iteration after which the model was measured
+
+    def state_dict(self) -> dict[str, Any]:
+        parts = {name: part.state_dict() for name, part in self._parts().items()}
+        return {"iteration": self.iteration, "measured": self.measured, **parts}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.iteration, self.measured = state["iteration"], state["measured"]
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {
+            "model": self.model,
+            "optimizer": self.optimizer,
+            "schedule": self.schedule,
+            "adversary": self.adversary,
+            "regret": self.regret,
+            "average": self.average,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def parameters(self) -> int:
+        """How many numbers training changes."""
+        return sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+
+    def weights_hash(self) -> str:
+        """Hash of the model's weights as they are."""
+        return content_hash(*(p.detach().cpu().numpy() for p in self.model.parameters()))
+
+
+def build_learner(
+    config: settings.Config, domains: DomainSet, num_trained: int, device: torch.device
+) -> Learner:
+    """The learner as it is before the first iteration: the same initial weights on every device.
+
+    Args:
+        config: settled.
+        domains: for the number of classes and the images' size.
+        num_trained: K, the domains that train.
+        device: where it goes.
+    """
+    torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
+    model = build_backbone(config.backbone, len(domains.classes), domains.image_size)
+    model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    training, method = config.training, config.method
+    optimizer = torch.optim.SGD(
+        model.parameters(),
+        lr=training.learning_rate,
+        momentum=training.momentum,
+        weight_decay=training.weight_decay,
+    )
+    schedule = learning_rate_schedule(optimizer, training.schedule, training.iterations)
+    adversary = build_adversary(method, num_trained, training.iterations).to(device)
+    regret = RegretMeter.of(adversary) if method.name in RULES_WITH_REGRET else None
+    average = IterateAverage(model) if method.name in RETURNS_AVERAGE else None
+    return Learner(model, optimizer, schedule, adversary, regret, average)

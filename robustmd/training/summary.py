@@ -1,0 +1,70 @@
+"""What a run says of itself: summary.json, and its last line on the screen."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from robustmd.training.measurement import worst
+from robustmd.training.session import TRAINING_PARTS, Session
+
+
+def summarise(
+    session: Session, status: str, message: str | None, notes: list[str], spent: dict[str, float]
+) -> dict[str, Any]:
+    """What summary.json holds.
+
+    Args:
+        session: the run, under way or over.
+        status: running, finished, interrupted, failed or diverged.
+        message: why it ended, where that needs saying.
+        notes: what is to be known of its data and settings.
+        spent: seconds of the parts that the session does not time itself.
+    """
+    config, clock, learner = session.config, session.clock, session.learner
+    summary: dict[str, Any] = {
+        "status": status,
+        "message": message,
+        "data": config.data.name,
+        "method": config.method.name,
+        "seed": config.seed,
+        "domains": list(session.domains.names),
+        "classes": list(session.domains.classes),
+        "iterations": config.training.iterations,
+        "iterations_done": learner.iteration,
+        "parameters": learner.parameters(),
+        "effective_batch": session.batches.effective_batch,
+        "measured_examples": {
+            name: len(session.subset.get(name, split))
+            for name, split in session.splits["train"].items()
+        },
+        "seconds": {
+            "training": clock.seconds(*TRAINING_PARTS),
+            "adversary": clock.seconds("adversary"),
+            "data": clock.seconds("data"),
+            "measurement": clock.seconds("measurement"),
+            **spent,
+        },
+        "warnings": session.warnings(),
+        "notes": notes,
+    }
+    if learner.regret is not None and learner.iteration > 0:
+        summary["regret"] = learner.regret.summary(learner.adversary)
+    if status == "finished":
+        weights = learner.adversary.weights.tolist()
+        summary["final"] = {
+            split: {name: dataclasses.asdict(m) for name, m in measures.items()}
+            for split, measures in session.measures.items()
+        }
+        summary["worst"] = {split: worst(m) for split, m in session.measures.items()}
+        summary["weights"] = dict(zip(session.trained, weights, strict=True))
+    return summary
+
+
+def verdict(session: Session) -> str:
+    """One line for the person who waited."""
+    train, test = worst(session.measures["train"]), worst(session.measures["test"])
+    return (
+        f"worst training loss {train['loss']:.4f}, worst test accuracy {test['accuracy']:.2f} %, "
+        f"training {session.clock.seconds(*TRAINING_PARTS):.1f} s"
+    )

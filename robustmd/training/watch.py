@@ -1,0 +1,74 @@
+"""Looks for what a user should be told of a run: weights that have left all but one domain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from robustmd.adversary import Regularizer, lam_keeping_all_in_play
+from robustmd.adversary.base import Adversary
+from robustmd.training.history import Row
+
+FEW = 1.05  # effective number of domains exp(H(p)) below which p is on one domain
+LONG = 0.1  # of the run's iterations: a stretch worth a warning
+
+
+class WeightsWatch:
+    """Warns once when exp(H(p)) < 1.05 for a tenth of the run on end, and says which λ would help.
+
+    Args:
+        adversary: the rule; for its regularizer and prior.
+        domains: the K names, in order.
+        iterations: T.
+    """
+
+    def __init__(self, adversary: Adversary, domains: tuple[str, ...], iterations: int) -> None:
+        self._regularizer: Regularizer | None = getattr(adversary, "regularizer", None)
+        self._prior = adversary.q
+        self._domains = domains
+        self._needed = max(1, math.ceil(LONG * iterations))
+        self._length = 0
+        self._loss_sums = [0.0] * len(domains)
+        self.warning: str | None = None
+
+    def see(self, row: Row) -> None:
+        """The next iteration's weights and losses, in order."""
+        if len(self._domains) < 2 or self.warning is not None:
+            return
+        if math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) >= FEW:
+            self._length, self._loss_sums = 0, [0.0] * len(self._domains)
+            return
+        self._length += 1
+        self._loss_sums = [s + f for s, f in zip(self._loss_sums, row.batch_losses, strict=True)]
+        if self._length >= self._needed:
+            self.warning = self._words(row)
+
+    def _words(self, row: Row) -> str:
+        heaviest = self._domains[max(range(len(row.weights)), key=row.weights.__getitem__)]
+        text = (
+            f"nearly all weight on {heaviest} for {self._length} iterations up to {row.iteration} "
+            f"(effective number of domains below {FEW})"
+        )
+        means = [total / self._length for total in self._loss_sums]
+        lam = None
+        if self._regularizer is not None:
+            lam = lam_keeping_all_in_play(self._regularizer, means, self._prior, FEW)
+        if lam is None:
+            return text
+        return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"length": self._length, "loss_sums": self._loss_sums, "warning": self.warning}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._length, self.warning = state["length"], state["warning"]
+        self._loss_sums = list(state["loss_sums"])
+
+
+def _rounded_up(lam: float) -> str:
+    """λ to two digits, upwards: just above the smallest that does."""
+    if lam <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(lam)) - 1)
+    return f"{(math.floor(lam / unit) + 1) * unit:.2g}"

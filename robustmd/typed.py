@@ -1,0 +1,89 @@
+"""From the composed config to a typed `Config`; unknown keys and wrong types end here."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+
+from robustmd.errors import UserError
+from robustmd.paths import cache_folder, data_folder
+from robustmd.ranges import ANYTHING, Allowed
+from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, leaves_of
+
+
+def typed(composed: DictConfig) -> Config:
+    """The composed config as a `Config`.
+
+    Every group is merged once more into a fresh schema, so that a key that came in by `+new=…` or
+    that the chosen option does not have is refused, and every value has its type.
+
+    Raises:
+        UserError: an unknown key or option, or a value of the wrong type; one line.
+    """
+    plain = cast("dict[str, Any]", OmegaConf.to_container(composed, resolve=True))
+    parts: dict[str, Any] = {}
+    for group, options in OPTIONS.items():
+        given = plain.pop(group, None) or {}
+        name = str(given.get("name"))
+        if name not in options:
+            raise UserError(f"{group}={name}: no such option; allowed: {', '.join(options)}")
+        parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
+    for section, schema in SECTIONS.items():
+        parts[section] = _merged(schema, plain.pop(section, None) or {}, f"{section}.", "")
+    top = {f.name: f.default for f in dataclasses.fields(Config) if f.name not in parts}
+    top_schema = dataclasses.make_dataclass(
+        "Top", [(name, type(default), default) for name, default in top.items()]
+    )
+    parts.update(dataclasses.asdict(_merged(top_schema, plain, "", "")))
+    config = Config(**parts)
+    config.paths = Paths(
+        data=str(data_folder(config.paths.data)),
+        cache=str(cache_folder(config.paths.cache)),
+        outputs=str(Path(config.paths.outputs).expanduser().absolute()),
+    )
+    return config
+
+
+Schema = TypeVar("Schema")
+
+
+def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: str) -> Schema:
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(schema), given)
+        return OmegaConf.to_object(merged)  # type: ignore[return-value]
+    except ConfigKeyError as error:
+        key = str(error.full_key or error.key)
+        allowed = [name for name, _ in leaves_of(schema) if name != "name"]
+        raise UserError(unknown_key(prefix + key, [prefix + a for a in allowed], where)) from None
+    except OmegaConfBaseException as error:
+        key = str(error.full_key or error.key)
+        value = OmegaConf.select(OmegaConf.create(dict(given)), key)
+        raise UserError(f"{prefix}{key}={value}: must be {_in_words(schema, key)}") from None
+
+
+KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
+
+
+def _in_words(schema: type, key: str) -> str:
+    """What a key's value may be: its range, or else its type."""
+    item = next((item for name, item in leaves_of(schema) if name == key.partition("[")[0]), None)
+    if item is None:
+        return "a group of keys"
+    allowed: Allowed = item.metadata.get("allowed", ANYTHING)
+    kind = getattr(item.type, "__name__", item.type)
+    return KINDS.get(kind, kind) if allowed is ANYTHING else allowed.words
+
+
+def unknown_key(key: str, allowed: Sequence[str], where: str = "") -> str:
+    """One line for a key that is not there, with the closest that is."""
+    near = difflib.get_close_matches(key, allowed, n=1, cutoff=0.8)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    names = ", ".join(name.rpartition(".")[2] for name in allowed)
+    group = key.rpartition(".")[0]
+    return f"{key}: no such key{where}{hint} Allowed{' in ' + group if group else ''}: {names}"

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# bash scripts/demo.sh     20 small runs and their report: a table and a curve that make the point
+# Finished runs are kept: a second call only makes the report again.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+echo "== training: individual ×2, even, opt, on handwritten and printed digits, seeds 0-4"
+.venv/bin/robustmd train experiment=demo
+echo "== report"
+.venv/bin/robustmd report outputs --data digits_mini --out report
+cat <<'END'
+
+Next, with your own settings:
+  .venv/bin/robustmd train -m method=opt method.lam=0.1,10 seed=0,1,2
+  .venv/bin/robustmd train experiment=digits_table     # the paper's digits: fetches MNIST and SVHN
+  .venv/bin/robustmd report outputs
+END

@@ -1,0 +1,54 @@
+"""Every rule of the adversary, for the properties that all must have."""
+
+from collections.abc import Callable
+
+import pytest
+
+from robustmd.adversary import (
+    KL,
+    L2,
+    Adversary,
+    BestResponse,
+    EntropicOT,
+    Fixed,
+    MirrorAscent,
+    MultiplicativeWeights,
+    OracleRounds,
+    ProjectedAscent,
+)
+
+K = 4
+PRIOR = [0.4, 0.3, 0.2, 0.1]
+HOLED = [0.5, 0.0, 0.3, 0.2]  # a prior that leaves a domain out
+
+RULES: dict[str, Callable[[], Adversary]] = {
+    "fixed": lambda: Fixed(K, prior=PRIOR),
+    "opt": lambda: ProjectedAscent(K, L2(), 0.1, total_steps=1000),
+    "opt, plain step": lambda: ProjectedAscent(K, L2(), 0.1, c=0.0),
+    "opt, constant step": lambda: ProjectedAscent(K, L2(), 0.1, step="constant", eta=0.01),
+    "opt, holed prior": lambda: ProjectedAscent(K, L2(), 1.0, total_steps=1000, prior=HOLED),
+    "ot": lambda: ProjectedAscent(K, EntropicOT(), 0.1, total_steps=1000, prior=PRIOR),
+    "ot, holed prior": lambda: ProjectedAscent(
+        K, EntropicOT(nu=3.0, sweeps=2), 1.0, total_steps=1000, prior=HOLED
+    ),
+    "kl": lambda: MirrorAscent(K, 0.1, total_steps=1000, prior=PRIOR),
+    "kl, plain step": lambda: MirrorAscent(K, 0.1, c=0.0),
+    "kl, holed prior": lambda: MirrorAscent(K, 0.1, total_steps=1000, prior=HOLED),
+    "kl, constant step": lambda: MirrorAscent(K, 0.1, step="constant", eta=0.1),
+    "minimax, lemma 1": lambda: MultiplicativeWeights(K, step="lemma1", total_steps=1000),
+    "minimax, theorem 1": lambda: MultiplicativeWeights(
+        K, step="theorem1", total_steps=1000, gamma=3.0, prior=HOLED
+    ),
+    "minimax, constant step": lambda: MultiplicativeWeights(K, step="constant", eta=0.1),
+    "best response": lambda: BestResponse(K, None),
+    "best response, L2": lambda: BestResponse(K, L2(), 1.0, prior=PRIOR),
+    "best response, KL": lambda: BestResponse(K, KL(), 1.0, prior=HOLED),
+    "best response, OT": lambda: BestResponse(K, EntropicOT(), 1.0, prior=HOLED),
+    "oracle": lambda: OracleRounds(K, rounds=50, prior=PRIOR),
+}
+
+
+@pytest.fixture(params=RULES, ids=lambda name: name.replace(", ", "-").replace(" ", "_"))
+def make_rule(request: pytest.FixtureRequest) -> Callable[[], Adversary]:
+    """Makes a fresh adversary over 4 domains, the same each time."""
+    return RULES[request.param]

@@ -1,0 +1,238 @@
+"""What every rule must do, whichever it is."""
+
+import copy
+import io
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from robustmd.adversary import L2, Fixed, ProjectedAscent, RegretMeter
+
+K = 4
+
+
+def harsh_losses(count: int, seed: int = 0) -> torch.Tensor:
+    """[count, 4] losses from 1e-8 to 1e4, log-uniform; one in ten is 0, some rounds all over."""
+    generator = torch.Generator().manual_seed(seed)
+    losses = 10 ** (torch.rand(count, K, generator=generator) * 12 - 8)
+    losses[torch.rand(count, K, generator=generator) < 0.1] = 0
+    losses[torch.rand(count, generator=generator) < 0.01] = 0
+    return losses
+
+
+def check_stays_a_distribution(rule, updates):
+    block = 10_000
+    seen, precise = torch.empty(block, K), torch.empty(block, K, dtype=torch.float64)
+    for start in range(0, updates, block):
+        for i, losses in enumerate(harsh_losses(block, seed=start)):
+            rule.update(losses)
+            seen[i].copy_(rule.weights)
+            precise[i].copy_(rule.p)
+        for weights in (seen, precise):
+            assert weights.min() >= 0
+            assert (weights.double().sum(dim=1) - 1).abs().max() < 1e-6  # NaN fails as well
+    for name, state in rule.state_dict().items():
+        assert state.isfinite().all(), name
+
+
+def test_ten_thousand_harsh_updates_leave_a_distribution(make_rule):
+    check_stays_a_distribution(make_rule(), 10_000)
+
+
+@pytest.mark.slow
+def test_a_million_harsh_updates_leave_a_distribution(make_rule):
+    check_stays_a_distribution(make_rule(), 1_000_000)
+
+
+def test_weights_are_a_float32_distribution_from_the_start(make_rule):
+    rule = make_rule()
+    assert rule.weights.dtype == torch.float32
+    assert rule.p.dtype == torch.float64
+    assert rule.weights.min() >= 0
+    assert abs(float(rule.weights.double().sum()) - 1) < 1e-6
+    assert torch.equal(rule.weights, rule.p.float())
+
+
+@pytest.mark.parametrize("seen", [0, 1, 37])
+def test_a_fresh_object_goes_on_bit_for_bit_from_a_saved_state(make_rule, seen):
+    losses = harsh_losses(80, seed=1)
+    rule, file = make_rule(), io.BytesIO()
+    for row in losses[:seen]:
+        rule.update(row)
+    torch.save(rule.state_dict(), file)
+    file.seek(0)
+    fresh = make_rule()
+    fresh.load_state_dict(torch.load(file, weights_only=True))
+    for row in losses[seen:]:
+        ours, theirs = rule.update(row), fresh.update(row)
+        assert torch.equal(rule.weights, fresh.weights)
+        assert torch.equal(ours.payoff, theirs.payoff)
+    for name, state in rule.state_dict().items():
+        assert torch.equal(state, fresh.state_dict()[name]), name
+
+
+def test_updates_read_no_value_on_the_host(make_rule):
+    # A fake tensor has no values: .item(), bool() or a shape that depends on them raises.
+    with FakeTensorMode():
+        rule = make_rule()
+        meter = RegretMeter.of(rule)
+        for _ in range(3):
+            meter.update(rule.update(torch.rand(K)))
+            meter.update(rule.update(torch.rand(K), present=torch.ones(K, dtype=torch.bool)))
+        assert rule.weights.shape == (K,)
+
+
+def test_the_fake_tensor_check_would_notice_a_sync(monkeypatch):
+    def peeking(self, f):
+        return (self.p if bool(f[0] > 0) else f), f.sum(), None
+
+    monkeypatch.setattr(Fixed, "_respond", peeking)
+    with FakeTensorMode(), pytest.raises(RuntimeError):
+        Fixed(K).update(torch.rand(K))
+
+
+def test_it_works_on_the_meta_device(make_rule):
+    rule = make_rule().to("meta")
+    meter = RegretMeter.of(rule)
+    meter.update(rule.update(torch.rand(K, device="meta")))
+    assert rule.weights.is_meta
+    assert meter.measured().is_meta
+
+
+def test_the_state_keeps_its_place_in_memory(make_rule):
+    # A captured graph replays on addresses: state must be written in place.
+    rule = make_rule()
+    before = {name: buffer.data_ptr() for name, buffer in rule.named_buffers()}
+    for row in harsh_losses(3):
+        rule.update(row)
+    assert {name: buffer.data_ptr() for name, buffer in rule.named_buffers()} == before
+
+
+def test_weights_are_not_differentiated_through(make_rule):
+    rule = make_rule()
+    parameter = torch.tensor(2.0, requires_grad=True)
+    losses = parameter * torch.arange(1.0, K + 1)
+    (rule.weights @ losses).backward()
+    before = rule.weights.clone()
+    play = rule.update(losses)
+    assert parameter.grad == before @ torch.arange(1.0, K + 1)
+    assert not any(t.requires_grad for t in (rule.weights, rule.p, play.losses, play.payoff))
+
+
+def test_an_absent_domain_keeps_its_last_loss(make_rule):
+    first, second = torch.tensor([3.0, 1.0, 2.0, 0.5]), torch.tensor([2.0, 7.0, 1.0, 9.0])
+    masked, plain = make_rule(), make_rule()
+    masked.update(first)
+    masked.update(second, present=torch.tensor([True, False, True, False]))
+    plain.update(first)
+    plain.update(torch.tensor([2.0, 1.0, 1.0, 0.5]))
+    assert torch.equal(masked.p, plain.p)
+    assert torch.equal(masked.losses, plain.losses)
+
+
+def test_a_domain_never_seen_counts_with_the_mean_of_the_others(make_rule):
+    masked, plain = make_rule(), make_rule()
+    present = torch.tensor([True, False, True, False])
+    for a, b in ((3.0, 1.0), (5.0, 2.0)):  # the mean is of what is known by then
+        play = masked.update(torch.tensor([a, torch.nan, b, 0.0]), present=present)
+        mean = (a + b) / 2
+        plain.update(torch.tensor([a, mean, b, mean]))
+        assert play.losses.tolist() == [a, mean, b, mean]
+    assert torch.equal(masked.p, plain.p)
+
+
+def test_an_iteration_without_any_domain_changes_nothing_it_should_not(make_rule):
+    rule = make_rule()
+    nobody = torch.zeros(K, dtype=torch.bool)
+    play = rule.update(torch.full((K,), torch.nan), present=nobody)
+    assert play.losses.tolist() == [0.0] * K
+    assert abs(float(rule.weights.sum()) - 1) < 1e-6
+
+
+def test_a_single_domain_has_all_the_weight():
+    rule = ProjectedAscent(1, L2(), 0.5, total_steps=10)
+    for loss in (0.0, 3.0, 1e4):
+        rule.update(torch.tensor([loss]))
+        assert rule.weights.tolist() == [1.0]
+
+
+def test_halving_a_model_does_not_round_its_adversary(make_rule):
+    rule = make_rule().half()
+    assert rule.p.dtype == torch.float64
+    assert rule.weights.dtype == torch.float32
+    torch.nn.ModuleList([rule]).to(torch.bfloat16)
+    assert {b.dtype for b in rule.buffers()} <= {torch.float64, torch.float32, torch.int64}
+
+
+def test_a_copy_goes_its_own_way(make_rule):
+    rule = make_rule()
+    rule.update(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    twin = copy.deepcopy(rule)
+    rule.update(torch.tensor([9.0, 0.0, 0.0, 0.0]))
+    assert int(twin.steps) == 1
+    assert int(rule.steps) == 2
+
+
+@pytest.mark.parametrize("shape", [[3], [5], [4, 1], []])
+def test_losses_of_another_shape_are_refused(make_rule, shape):
+    with pytest.raises(ValueError, match=r"losses has shape .*needs one per domain: \[4\]"):
+        make_rule().update(torch.ones(shape))
+
+
+def test_losses_on_another_device_are_refused(make_rule):
+    with pytest.raises(ValueError, match=r"move it with adversary.to\('meta'\)"):
+        make_rule().update(torch.ones(K, device="meta"))
+
+
+def test_prior_decides_where_the_unregularised_rules_start(make_rule):
+    rule = make_rule()
+    learned = hasattr(rule, "regularizer")
+    pins = learned and rule.regularizer.pins_zero_prior
+    if not learned:
+        expected = rule.prior
+    elif pins:
+        support = (rule.prior > 0).double()
+        expected = support / support.sum()
+    else:
+        expected = torch.full((K,), 1 / K, dtype=torch.float64)
+    assert torch.allclose(rule.p, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_a_gpu_it_neither_syncs_nor_changes_under_graph_capture(make_rule):
+    losses = harsh_losses(50).clamp(max=100).cuda()
+    eager, captured = make_rule().cuda(), make_rule().cuda()
+    meters = RegretMeter.of(eager), RegretMeter.of(captured)
+    fed = losses[0].clone()
+
+    def play():
+        meters[1].update(captured.update(fed))
+
+    start = copy.deepcopy(captured.state_dict()), copy.deepcopy(meters[1].state_dict())
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            play()  # warms up what a capture cannot allocate
+    torch.cuda.current_stream().wait_stream(side)
+    captured.load_state_dict(start[0])
+    meters[1].load_state_dict(start[1])
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        play()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for row in losses:
+            meters[0].update(eager.update(row))
+            fed.copy_(row)
+            graph.replay()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert torch.equal(eager.weights, captured.weights)
+    assert torch.equal(meters[0].measured(), meters[1].measured())
+    on_cpu = make_rule()
+    for row in losses.cpu():
+        on_cpu.update(row)
+    assert torch.allclose(eager.weights.cpu(), on_cpu.weights, atol=1e-6)

@@ -1,0 +1,131 @@
+"""Fixtures that several rooms share."""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+Pair = tuple[float, float]
+
+
+@dataclass
+class OutputsBuilder:
+    """Writes run directories as training does, without training: see `run`."""
+
+    root: Path
+
+    def run(
+        self,
+        method: str = "even",
+        seed: int = 0,
+        *,
+        data: str = "toy",
+        train: Mapping[str, Pair] | None = None,
+        test: Mapping[str, Pair] | None = None,
+        curve: Sequence[Mapping[str, float]] = (),
+        settings: Mapping[str, Any] | None = None,
+        training: Mapping[str, Any] | None = None,
+        iterations: int = 100,
+        fingerprint: str = "f" * 64,
+        folder: str = "00000000",
+        extra: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """One finished run.
+
+        `train` and `test` give each domain's final (loss, accuracy); `curve` the training losses of
+        earlier measurements, evenly spaced from iteration 0; `settings` the method's keys;
+        `training` changes training's; `extra` goes into summary.json last.
+        """
+        train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
+        test = test or {domain: (loss + 0.1, acc - 5) for domain, (loss, acc) in train.items()}
+        name = data.replace("/", "_"), method.replace("/", "_")
+        path = self.root.joinpath(*name, folder, f"seed={seed}")
+        path.mkdir(parents=True)
+        config = {
+            "data": {"name": data, "validation": 0.0},
+            "backbone": {"name": "alexnet", "width": 0.25},
+            "method": {"name": method, **(settings or {})},
+            "training": {"iterations": iterations, "learning_rate": 0.03, **(training or {})},
+            "evaluation": {"every": 50, "examples": 20000, "predictions": True},
+            "runtime": {"device": "cpu"},
+            "seed": seed,
+        }
+        (path / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
+        self._metrics(path, train, test, curve, iterations)
+        summary = _summary(config, train, test, iterations) | dict(extra or {})
+        (path / "summary.json").write_text(json.dumps(summary), "utf-8")
+        environment = {"device": "cpu", "data_fingerprint": fingerprint}
+        environment["overrides"] = [f"method={method}", f"data={data}", f"seed={seed}"]
+        (path / "environment.json").write_text(json.dumps(environment), "utf-8")
+        return path
+
+    def _metrics(
+        self,
+        path: Path,
+        train: Mapping[str, Pair],
+        test: Mapping[str, Pair],
+        curve: Sequence[Mapping[str, float]],
+        iterations: int,
+    ) -> None:
+        rows: list[Iterable[object]] = []
+        for i, losses in enumerate(curve):
+            t = i * iterations // len(curve)
+            for split in ("train", "test"):
+                rows += [(t, t / 10, split, d, loss, 50.0, 20) for d, loss in losses.items()]
+        for split, values in (("train", train), ("test", test)):
+            rows += [(iterations, iterations / 10, split, d, *v, 40) for d, v in values.items()]
+        with (path / "metrics.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            header = "iteration,seconds,split,domain,loss,accuracy,examples"
+            writer.writerow(header.split(","))
+            writer.writerows(rows)
+        with (path / "weights.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(["iteration", "domain", "weight", "batch_loss"])
+            writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
+
+
+def _summary(
+    config: Mapping[str, Any],
+    train: Mapping[str, Pair],
+    test: Mapping[str, Pair],
+    iterations: int,
+) -> dict[str, Any]:
+    final: dict[str, Any] = {}
+    worst: dict[str, Any] = {}
+    for split, values in (("train", train), ("test", test)):
+        final[split] = {
+            domain: {"loss": loss, "accuracy": accuracy, "examples": 40}
+            for domain, (loss, accuracy) in values.items()
+        }
+        losses, accuracies = zip(*values.values(), strict=True)
+        worst[split] = {"loss": max(losses), "accuracy": min(accuracies)}
+    return {
+        "status": "finished",
+        "message": None,
+        "data": config["data"]["name"],
+        "method": config["method"]["name"],
+        "seed": config["seed"],
+        "domains": list(train),
+        "classes": ["0", "1"],
+        "iterations": iterations,
+        "iterations_done": iterations,
+        "final": final,
+        "worst": worst,
+        "weights": {domain: 1 / len(train) for domain in train},
+        "warnings": [],
+        "notes": [],
+    }
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> OutputsBuilder:
+    """An empty outputs folder to be filled with run directories."""
+    root = tmp_path / "outputs"
+    root.mkdir()
+    return OutputsBuilder(root)

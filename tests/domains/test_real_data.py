@@ -1,0 +1,92 @@
+"""All of MNIST and real house numbers, compared with readings that share no code with ours."""
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.io
+import torch
+
+from robustmd.domains import digits
+from robustmd.domains.digits import CONTENT_MD5
+
+# The distributions of MNIST's labels as everybody knows them.
+MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def data(real_data, cache):
+    return digits.load(real_data, cache, verify=False, fetch=False)
+
+
+@pytest.fixture(scope="module")
+def extra(real_data, cache):
+    return digits.load(real_data, cache, extra=True, verify=False, fetch=False)
+
+
+def test_mnist_is_the_published_one(data):
+    assert not any("MNIST" in note for note in data.notes)
+    assert len(data["mnist"].train) == 60_000
+    assert len(data["mnist"].test) == 10_000
+    assert np.bincount(data["mnist"].train.targets).tolist() == MNIST_TRAIN
+    assert np.bincount(data["mnist"].test.targets).tolist() == MNIST_TEST
+
+
+def test_mnist_values_are_those_that_were_first_prepared(data, cache):
+    """Fixed once, since published numbers rest on them: bilinear to 32×32, gray in 3 channels."""
+    from robustmd.domains.checksums import array_sha256
+
+    arrays = data["mnist"].train.images, data["mnist"].test.images
+    assert [array_sha256(array)[:16] for array in arrays] == [
+        "3b8a1dd457ba90aa",
+        "a3080529c5b0e94b",
+    ]
+
+
+def test_mnist_images_agree_with_torchs_interpolation(real_data, data):
+    """Read by hand from the bytes, enlarged by torch: equal within the rounding."""
+    with gzip.open(real_data / "MNIST" / "raw" / "t10k-images-idx3-ubyte.gz") as file:
+        raw = np.frombuffer(file.read()[16:], np.uint8).reshape(-1, 1, 28, 28)
+    rows = [0, 1, 5000, 9999]
+    large = torch.nn.functional.interpolate(
+        torch.tensor(raw[rows]).float(), size=(32, 32), mode="bilinear", align_corners=False
+    )
+    for image, expected in zip(data["mnist"].test.images[rows], large.numpy(), strict=True):
+        assert np.abs(image - expected[0][:, :, None]).max() <= 1
+
+
+def test_house_numbers_pixel_by_pixel(real_data, extra):
+    train, more, test = (
+        scipy.io.loadmat(real_data / "svhn" / f"{name}_32x32.mat")
+        for name in ("train", "extra", "test")
+    )
+    svhn = extra["svhn"]
+    assert (len(svhn.train), len(svhn.test)) == (9_508 + 3_125, 3_205)
+    x = np.concatenate([train["X"], more["X"]], axis=3)
+    assert np.array_equal(svhn.train.images, np.moveaxis(x, 3, 0))
+    assert np.array_equal(svhn.test.images, np.moveaxis(test["X"], 3, 0))
+    for split, labels in (("train", np.vstack([train["y"], more["y"]])), ("test", test["y"])):
+        counts = np.bincount(labels[:, 0], minlength=11)
+        expected = [counts[10], *counts[1:10]]
+        assert np.bincount(svhn.split(split).targets).tolist() == expected
+
+
+def test_house_numbers_are_told_to_be_unofficial(data):
+    assert len(data.notes) == 1
+    assert "SVHN" in data.notes[0]
+    assert data["svhn"].name == "svhn"
+    assert len(data["svhn"].train) == 9_508
+
+
+def test_published_md5s_are_those_of_the_real_bytes(real_data):
+    import hashlib
+
+    for path in (real_data / "MNIST" / "raw").glob("*.gz"):
+        digest = hashlib.md5(gzip.decompress(path.read_bytes())).hexdigest()
+        assert CONTENT_MD5[path.stem] == digest

@@ -1,0 +1,319 @@
+"""Prepared stores: made once, recognised, rebuilt when stale or damaged, never taken half-made."""
+
+import errno
+import json
+import os
+import shutil
+from functools import partial
+
+import numpy as np
+import pytest
+
+from robustmd.domains.arrays import ArrayWriter
+from robustmd.domains.checksums import array_sha256, file_md5
+from robustmd.domains.store import Recipe, find_store, open_store
+from robustmd.errors import UserError
+
+
+class Kitchen:
+    """A store of one array made from one source file; counts the preparations and the hashing."""
+
+    def __init__(self, folder):
+        self.cache = folder / "cache"
+        self.source = folder / "source.bin"
+        self.source.write_bytes(bytes(range(100)))
+        self.lines, self.built, self.hashed = [], 0, 0
+
+    def recipe(self, version=1, sources="present"):
+        return Recipe(
+            name="tried",
+            version=version,
+            settings={"size": 5},
+            build=self.build,
+            sources={"source.bin": self.source} if sources == "present" else None,
+            md5=self.md5,
+        )
+
+    def md5(self, path):
+        self.hashed += 1
+        return file_md5(path)
+
+    def build(self, writer):
+        self.built += 1
+        values = np.frombuffer(self.source.read_bytes(), np.uint8).reshape(-1, 5)
+        writer.add("values", "uint8", values.shape, [values[:7], values[7:]])
+        writer.add("labels", "int64", (2,), [np.array([3, 4])])
+
+    def open(self, **changes):
+        accept = changes.pop("accept", lambda md5s: None)
+        return open_store(self.cache, self.recipe(**changes), accept, self.lines.append)
+
+    @property
+    def folder(self):
+        return self.cache / self.recipe().key
+
+
+@pytest.fixture
+def kitchen(tmp_path):
+    return Kitchen(tmp_path)
+
+
+def test_prepared_once_then_mapped_without_hashing(kitchen):
+    first, second = kitchen.open(), kitchen.open()
+    assert (kitchen.built, kitchen.hashed) == (1, 1)
+    assert len(kitchen.lines) == 1
+    assert "preparing tried" in kitchen.lines[0]
+    for store in (first, second):
+        values = store.arrays["values"]
+        assert np.array_equal(values, np.arange(100, dtype=np.uint8).reshape(20, 5))
+        assert not values.flags.writeable
+        assert type(values) is np.ndarray
+        assert store.arrays["labels"].dtype == np.int64
+        assert store.md5s == {"source.bin": file_md5(kitchen.source)}
+    assert first.checksums == second.checksums
+
+
+def test_checksums_are_of_the_values(kitchen):
+    store = kitchen.open()
+    assert store.checksums == {name: array_sha256(a) for name, a in store.arrays.items()}
+
+
+def test_nothing_but_the_store_and_its_lock_is_left(kitchen):
+    kitchen.open()
+    names = sorted(path.name for path in kitchen.cache.iterdir())
+    assert names == [kitchen.folder.name, f"{kitchen.folder.name}.lock"]
+    files = {path.name for path in kitchen.folder.iterdir()}
+    assert files == {"manifest.json", "values.npy", "labels.npy"}
+
+
+def test_key_covers_name_version_and_settings(kitchen):
+    keys = {kitchen.recipe(version).key for version in (1, 2)}
+    other = Recipe("tried", 1, {"size": 6}, kitchen.build, None, str)
+    assert len({*keys, other.key}) == 3
+    kitchen.open()
+    kitchen.open(version=2)
+    assert kitchen.built == 2
+
+
+def test_changed_source_is_prepared_again_with_a_line(kitchen):
+    before = kitchen.open()
+    kitchen.source.write_bytes(bytes(50))
+    after = kitchen.open()
+    assert len(after.arrays["values"]) == 10
+    assert before.checksums != after.checksums
+    assert "out of date" in kitchen.lines[-1]
+    assert str(kitchen.source) in kitchen.lines[-1]
+    assert before.arrays["values"][19, 4] == 99  # who had it open still has it
+
+
+def test_touched_source_is_recognised_by_md5_and_then_by_time(kitchen):
+    kitchen.open()
+    os.utime(kitchen.source, ns=(1, 1))
+    kitchen.open()
+    kitchen.open()
+    assert (kitchen.built, kitchen.hashed) == (1, 2)
+
+
+def test_copied_cache_is_recognised_by_checksums(kitchen):
+    kitchen.open()
+    for path in kitchen.folder.glob("*.npy"):
+        os.utime(path, ns=(1, 1))
+    assert find_store(kitchen.cache, kitchen.recipe()) is None
+    kitchen.open()
+    assert find_store(kitchen.cache, kitchen.recipe()) is not None
+    assert kitchen.built == 1
+
+
+def damage_flip(folder):
+    content = bytearray((folder / "values.npy").read_bytes())
+    content[-1] ^= 1
+    (folder / "values.npy").write_bytes(content)
+
+
+def damage_cut(folder):
+    os.truncate(folder / "values.npy", 150)
+
+
+def damage_empty(folder):
+    os.truncate(folder / "values.npy", 0)
+
+
+def damage_pickle(folder):
+    np.save(folder / "values.npy", np.array([{}], object), allow_pickle=True)
+
+
+def damage_missing(folder):
+    (folder / "labels.npy").unlink()
+
+
+def damage_no_manifest(folder):
+    (folder / "manifest.json").unlink()
+
+
+def damage_manifest(folder, text):
+    (folder / "manifest.json").write_text(text)
+
+
+def damage_other_name(folder):
+    content = json.loads((folder / "manifest.json").read_text())
+    content["arrays"]["../../outside"] = content["arrays"]["values"]
+    (folder / "manifest.json").write_text(json.dumps(content))
+
+
+def damage_other_key(folder):
+    content = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**content, "key": "tried-0"}))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_flip,
+        damage_cut,
+        damage_empty,
+        damage_pickle,
+        damage_missing,
+        damage_no_manifest,
+        damage_other_name,
+        damage_other_key,
+        *(
+            partial(damage_manifest, text=text)
+            for text in ("", "{", "[]", "{}", "3", "[" * 100_000, '{"format": 1}', "x" * 2_000_000)
+        ),
+    ],
+)
+def test_damaged_store_is_prepared_again_with_a_line(kitchen, damage):
+    whole = kitchen.open()
+    expected = {name: array.copy() for name, array in whole.arrays.items()}
+    checksums = whole.checksums
+    del whole
+    damage(kitchen.folder)
+    store = kitchen.open()
+    assert kitchen.built == 2
+    assert "is damaged" in kitchen.lines[-1]
+    assert len(kitchen.lines[-1].splitlines()) == 1
+    assert store.checksums == checksums
+    for name, values in expected.items():
+        assert np.array_equal(store.arrays[name], values)
+
+
+def test_sources_that_are_gone(kitchen):
+    kitchen.open()
+    kitchen.source.unlink()
+    store = find_store(kitchen.cache, kitchen.recipe(sources="gone"))
+    assert store.arrays["values"][19, 4] == 99
+    with pytest.raises(UserError, match=r"cannot read .*source\.bin"):
+        kitchen.open()
+
+
+def test_refused_sources_leave_nothing_and_are_refused_again(kitchen):
+    def refuse(md5s):
+        raise UserError(f"not {md5s['source.bin']}")
+
+    for _ in range(2):
+        with pytest.raises(UserError, match=file_md5(kitchen.source)):
+            kitchen.open(accept=refuse)
+    assert kitchen.built == 0
+    kitchen.open()
+    with pytest.raises(UserError, match=file_md5(kitchen.source)):
+        kitchen.open(accept=refuse)  # prepared by one who accepts them, still refused by others
+
+
+def test_source_that_changes_while_it_is_read(kitchen):
+    build = kitchen.build
+
+    def slow_build(writer):
+        build(writer)
+        kitchen.source.write_bytes(bytes(10))
+
+    kitchen.build = slow_build
+    with pytest.raises(UserError, match="changed while it was read"):
+        kitchen.open()
+    assert not kitchen.folder.exists()
+
+
+@pytest.mark.parametrize("stop", [UserError("no"), KeyboardInterrupt(), RuntimeError("fault")])
+def test_failed_preparation_leaves_nothing(kitchen, stop):
+    def failing(writer):
+        writer.add("values", "uint8", (1, 5), [np.zeros((1, 5), np.uint8)])
+        raise stop
+
+    build, kitchen.build = kitchen.build, failing
+    with pytest.raises(type(stop)):
+        kitchen.open()
+    assert [path.suffix for path in kitchen.cache.iterdir()] == [".lock"]
+    kitchen.build = build
+    assert len(kitchen.open().arrays["values"]) == 20
+
+
+def test_failed_renewal_keeps_the_older_store(kitchen):
+    kitchen.open()
+    kitchen.source.write_bytes(bytes(50))
+
+    def failing(writer):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    kitchen.build = failing
+    with pytest.raises(UserError):
+        kitchen.open()
+    assert (kitchen.folder / "manifest.json").exists()
+
+
+def test_leftovers_of_a_killed_preparation_are_removed(kitchen):
+    kitchen.cache.mkdir()
+    leftover = kitchen.cache / f".{kitchen.folder.name}.abc"
+    leftover.mkdir()
+    (leftover / "values.npy").write_bytes(b"half")
+    kitchen.open()
+    assert not leftover.exists()
+
+
+def test_cache_that_cannot_be_written(kitchen, tmp_path, one_line):
+    (tmp_path / "file").touch()
+    for cache in (tmp_path / "file", tmp_path / "file" / "cache"):
+        kitchen.cache = cache
+        with pytest.raises(UserError) as error:
+            kitchen.open()
+        one_line(error, str(cache), "paths.cache=DIR")
+
+
+def test_full_disk(kitchen, monkeypatch, one_line):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(UserError) as error:
+            kitchen.open()
+    one_line(error, "No space left", str(kitchen.cache), "paths.cache=DIR")
+    assert not kitchen.folder.exists()
+    assert len(kitchen.open().arrays["values"]) == 20
+
+
+def test_store_that_was_removed_is_made_again(kitchen):
+    kitchen.open()
+    shutil.rmtree(kitchen.folder)
+    kitchen.open()
+    assert kitchen.built == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "blocks"),
+    [
+        ((3, 2), [np.zeros((2, 2), np.uint8)]),
+        ((1, 2), [np.zeros((2, 2), np.uint8)]),
+        ((2, 3), [np.zeros((2, 2), np.uint8)]),
+        ((2, 2), [np.zeros((2, 2), np.int64)]),
+    ],
+)
+def test_blocks_must_make_up_the_array(tmp_path, shape, blocks):
+    with pytest.raises(ValueError, match="values"):
+        ArrayWriter(tmp_path).add("values", "uint8", shape, blocks)
+
+
+def test_checksum_knows_type_shape_and_order_but_not_layout():
+    array = np.arange(12, dtype=np.int64).reshape(3, 4)
+    different = [array.reshape(4, 3), array.astype(np.int32), array.T, array[::-1], array[:2]]
+    assert len({array_sha256(a) for a in [array, *different]}) == 6
+    same = [np.asfortranarray(array), array.astype(">i8"), np.repeat(array, 2, axis=1)[:, ::2]]
+    assert {array_sha256(a) for a in same} == {array_sha256(array)}
