@@ -43,7 +43,7 @@ class OutputsBuilder:
         """
         train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
         test = test or {domain: (loss + 0.1, acc - 5) for domain, (loss, acc) in train.items()}
-        name = data.replace("/", "_"), method.replace("/", "_")
+        name = _folder(data), _folder(method)
         path = self.root.joinpath(*name, folder, f"seed={seed}")
         path.mkdir(parents=True)
         config = {
@@ -88,6 +88,10 @@ class OutputsBuilder:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerow(["iteration", "domain", "weight", "batch_loss"])
             writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
+
+
+def _folder(name: str) -> str:
+    return name.replace("/", "_").strip(".") or "dots"
 
 
 def _summary(

@@ -13,6 +13,10 @@ from robustmd.adversary.precision import default_dtype
 from robustmd.adversary.simplex import finite_log
 from robustmd.adversary.steps import set_once
 
+_SCHEDULES = {
+    "lemma1": schedules.lemma1_adversary_step,
+    "theorem1": schedules.theorem1_adversary_step,
+}
 _SMALLEST_GAMMA = 1e-12  # losses that are all 0 at first must not make the step infinite
 
 
@@ -59,16 +63,17 @@ class MultiplicativeWeights(Adversary):
         self.needs_gamma = step != "constant" and gamma is None
         self.unit_step = math.nan  # η_p γ
         if step == "constant":
-            size = arguments.positive("eta", math.nan if eta is None else eta)
+            if eta is None:
+                raise ValueError("step is 'constant', which needs its size: give eta, above 0.")
+            size = arguments.positive("eta", eta)
         else:
-            total = arguments.count("total_steps", 0 if total_steps is None else total_steps)
-            schedule = (
-                schedules.lemma1_adversary_step
-                if step == "lemma1"
-                else schedules.theorem1_adversary_step
-            )
-            self.unit_step = schedule(1.0, total, num_domains)
-            size = math.nan if gamma is None else schedule(gamma, total, num_domains)
+            if total_steps is None:
+                raise ValueError(
+                    f"step is {step!r}, which needs the number of updates: give total_steps."
+                )
+            total = arguments.count("total_steps", total_steps)
+            self.unit_step = _SCHEDULES[step](1.0, total, num_domains)
+            size = math.nan if gamma is None else _SCHEDULES[step](gamma, total, num_domains)
         self._start_at(self.prior)
         self.register_buffer("eta", torch.tensor(size, dtype=default_dtype()))
         self.register_buffer("log_p", finite_log(self.prior))

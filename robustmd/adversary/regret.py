@@ -1,5 +1,6 @@
 """The adversary's regret, measured while it plays."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,11 +84,12 @@ class RegretMeter(PreciseModule):
         """Numbers for a person (the host waits for the device): both regrets are per update.
 
         Returns:
-            {"measured": float, "bound": float or None where none is proved, "mu": float,
-            "updates": int}
+            {"measured": float, "bound": float or None, "mu": float, "updates": int}; no bound
+            where none is proved or a loss was not finite.
         """
         updates, mu = int(self.steps), float(self.mu)
-        bound = adversary.regret_bound(mu, updates) if updates else None
+        known = updates > 0 and math.isfinite(mu)  # a diverged run has no μ
+        bound = adversary.regret_bound(mu, updates) if known else None
         return {
             "measured": float(self.measured()),
             "bound": None if bound is None else bound / updates,

@@ -100,7 +100,8 @@ def _transfer(url: str, origin: Origin, part: Path, say: Say) -> None:
     have = _size(part)
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+        # An opener of its own: urlopen's keeps the proxies that it saw at its first call.
+        response = urllib.request.build_opener().open(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()  # the server's file is shorter than what we have

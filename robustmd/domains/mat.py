@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robustmd.domains import mat5
+from robustmd.domains.mat5_elements import FormatError
 from robustmd.errors import UserError
 
 SIDE = 32
@@ -41,17 +42,18 @@ def _variables(path: Path) -> tuple[mat5.Variable, mat5.Variable]:
     """X and y, of the same N and as they should be."""
     try:
         listed = mat5.variables(path)
-    except mat5.FormatError as error:
+    except FormatError as error:
         raise _refusal(path, str(error)) from error
     except OSError as error:
         raise UserError(f"cannot read {path} ({error.strerror})") from error
     names = sorted(variable.name for variable in listed)
     if names.count("X") != 1 or names.count("y") != 1:
-        raise _refusal(path, f"it holds {', '.join(names) or 'nothing'}, where X and y are due")
+        raise _refusal(path, f"it holds {', '.join(names)[:60] or 'nothing'}, not one X and one y")
     x, y = (next(v for v in listed if v.name == name) for name in ("X", "y"))
     # MATLAB leaves the last size out where it is 1.
     images = x.shape[3] if len(x.shape) == 4 else 1
-    if x.shape[:3] != (SIDE, SIDE, CHANNELS) or len(x.shape) > 4 or x.dtype != np.uint8:
+    of_pixels = x.kind == "uint8" and x.dtype == np.uint8
+    if x.shape[:3] != (SIDE, SIDE, CHANNELS) or len(x.shape) > 4 or not of_pixels:
         raise _refusal(path, f"X is {_text(x)}, where uint8 {SIDE}×{SIDE}×{CHANNELS}×N is due")
     if images < 1 or y.shape != (images, 1) or y.dtype is None:
         raise _refusal(path, f"y is {_text(y)}, where numbers {images}×1 are due")
@@ -61,14 +63,15 @@ def _variables(path: Path) -> tuple[mat5.Variable, mat5.Variable]:
 def _blocks(path: Path, variable: mat5.Variable, size: int) -> Iterator[np.ndarray]:
     try:
         yield from mat5.blocks(path, variable, size)
-    except mat5.FormatError as error:
+    except FormatError as error:
         raise _refusal(path, str(error)) from error
     except OSError as error:
         raise UserError(f"cannot read {path} ({error.strerror})") from error
 
 
 def _text(variable: mat5.Variable) -> str:
-    return f"{variable.kind} {'×'.join(map(str, variable.shape))}"
+    stored = variable.dtype.name if variable.dtype else "no plain numbers"
+    return f"{variable.kind} {'×'.join(map(str, variable.shape))} (stored as {stored})"
 
 
 def _refusal(path: Path, fault: str) -> UserError:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,25 +22,21 @@ from typing import BinaryIO
 
 import numpy as np
 
+from robustmd.domains.mat5_elements import FormatError, Inflated, Plain, exactly
+
 HEADER_BYTES = 128
 VERSION_AND_ORDER = b"\x00\x01IM"  # 0x0100, little-endian
 MATRIX, COMPRESSED = 14, 15
 NAME_TYPES = (1, 16)
-NUMERIC = ("double", "single", "int8", "uint8", "int16", "uint16")
-NUMERIC += ("int32", "uint32", "int64", "uint64")
+INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u"))
+NUMERIC = ("double", "single", *INTEGERS)
 CLASSES = dict(enumerate(("cell", "struct", "object", "char", "sparse", *NUMERIC), start=1))
 VALUE_TYPES = {1: "<i1", 2: "<u1", 3: "<i2", 4: "<u2", 5: "<i4", 6: "<u4", 7: "<f4", 9: "<f8"}
 VALUE_TYPES |= {12: "<i8", 13: "<u8"}
 COMPLEX = 0x08
-DEFLATE_RATIO = 1032  # no deflate stream expands by more
-BLOCK_BYTES = 1 << 18
 MAX_DIMENSIONS = 32
 MAX_NAME = 63  # MATLAB's own limit
 MAX_ELEMENTS = 1000
-
-
-class FormatError(Exception):
-    """What is wrong with the file, in words."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class Variable:
 
 def variables(path: Path) -> list[Variable]:
     """The file's arrays, in order, without reading their values. Raises FormatError, OSError."""
-    found = []
+    found: list[Variable] = []
     with path.open("rb") as file:
         end = path.stat().st_size
         header = file.read(HEADER_BYTES)
@@ -75,7 +70,7 @@ def variables(path: Path) -> list[Variable]:
         while place < end:
             if len(found) == MAX_ELEMENTS:
                 raise FormatError(f"it has more than {MAX_ELEMENTS} arrays")
-            kind, size = struct.unpack("<II", _exactly(file, 8))
+            kind, size = struct.unpack("<II", exactly(file, 8))
             if kind not in (MATRIX, COMPRESSED):
                 raise FormatError(f"at byte {place} stands type {kind}, where an array is due")
             if size > end - place - 8:
@@ -112,96 +107,32 @@ def blocks(path: Path, variable: Variable, block: int) -> Iterator[np.ndarray]:
         data.finish()
 
 
-class _Plain:
-    """An array's element as it stands in the file."""
-
-    compressed = False
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._left, self.possible = file, size, size
-
-    def read(self, count: int) -> bytes:
-        if count > self._left:
-            raise FormatError("an array is longer than its element")
-        self._left -= count
-        return _exactly(self._file, count)
-
-    def finish(self) -> None:
-        if self._left >= 8:
-            raise FormatError("an array is shorter than its element")
-
-
-class _Inflated:
-    """An array's element, expanded as it is read and no further than asked for."""
-
-    compressed = True
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._left, self.possible = file, size, size * DEFLATE_RATIO
-        self._zlib = zlib.decompressobj()
-
-    def read(self, count: int) -> bytes:
-        if count > self.possible:
-            raise FormatError("an array is longer than its element can hold")
-        parts = bytearray()
-        while len(parts) < count:
-            part = self._expand(count - len(parts))
-            if not part and self._spent:
-                raise FormatError("the compressed data end too early")
-            parts += part
-        return bytes(parts)
-
-    def finish(self) -> None:
-        padding = 0
-        while not self._zlib.eof:
-            part = self._expand(8)
-            padding += len(part)
-            if padding >= 8:
-                raise FormatError("an array is shorter than its element")
-            if not part and self._spent and not self._zlib.eof:
-                raise FormatError("the compressed data end too early")
-
-    @property
-    def _spent(self) -> bool:
-        return self._zlib.eof or (self._left == 0 and not self._zlib.unconsumed_tail)
-
-    def _expand(self, count: int) -> bytes:
-        raw = self._zlib.unconsumed_tail
-        if not raw and self._left:
-            raw = _exactly(self._file, min(BLOCK_BYTES, self._left))
-            self._left -= len(raw)
-        try:
-            return self._zlib.decompress(raw, count)
-        except zlib.error as error:
-            raise FormatError(f"the compressed data are broken ({error})") from error
-
-
-def _open(file: BinaryIO, size: int, compressed: bool) -> _Plain | _Inflated:
+def _open(file: BinaryIO, size: int, compressed: bool) -> Plain | Inflated:
     """The inside of an array's element, the file standing at its start."""
     if not compressed:
-        return _Plain(file, size)
-    data = _Inflated(file, size)
+        return Plain(file, size)
+    data = Inflated(file, size)
     kind, inner = struct.unpack("<II", data.read(8))
     if kind != MATRIX or inner > data.possible:
         raise FormatError(f"compressed data hold type {kind} of {inner} bytes, not an array")
     return data
 
 
-def _head(data: _Plain | _Inflated, element: int, size: int) -> tuple[Variable, bytes | None]:
+def _head(data: Plain | Inflated, element: int, size: int) -> tuple[Variable, bytes | None]:
     """Read an array's element up to its values, and check that these fill its sizes exactly.
 
     Returns with it the values themselves where they stand in their tag.
     """
-    code, flags = _part(data, (6,), 8)[:2]
+    code, flags = _part(data, (6,), range(8, 9))[:2]
     if code not in CLASSES:
         raise FormatError(f"an array is of class {code}, which is none")
-    sizes = _part(data, (5,), 4 * MAX_DIMENSIONS)
-    if len(sizes) < 8 or len(sizes) % 4:
-        raise FormatError(f"an array's sizes take {len(sizes)} bytes")
+    sizes = _part(data, (5,), range(8, 4 * MAX_DIMENSIONS + 1, 4))
     shape = struct.unpack(f"<{len(sizes) // 4}i", sizes)
     if min(shape) < 0:
         raise FormatError(f"an array has the sizes {list(shape)}")
-    name = _part(data, NAME_TYPES, MAX_NAME).decode("ascii", "replace")
+    name = _part(data, NAME_TYPES, range(MAX_NAME + 1)).decode("ascii", "replace")
+    if not (name.isidentifier() or name == ""):
+        raise FormatError(f"an array is called {name!r}")
     dtype = inline = None
     if CLASSES[code] in NUMERIC and not flags & COMPLEX:
         kind, length, inline = _tag(data)
@@ -213,17 +144,17 @@ def _head(data: _Plain | _Inflated, element: int, size: int) -> tuple[Variable, 
     return Variable(name, CLASSES[code], shape, dtype, element, size, data.compressed), inline
 
 
-def _part(data: _Plain | _Inflated, kinds: tuple[int, ...], most: int) -> bytes:
+def _part(data: Plain | Inflated, kinds: tuple[int, ...], lengths: range) -> bytes:
     """One small element within an array's: its data, with the padding to 8 bytes skipped."""
     kind, length, inline = _tag(data)
-    if kind not in kinds or length > most:
+    if kind not in kinds or length not in lengths:
         raise FormatError(f"an array's head holds type {kind} of {length} bytes")
     if inline is not None:
         return inline
     return data.read(length + -length % 8)[:length]
 
 
-def _tag(data: _Plain | _Inflated) -> tuple[int, int, bytes | None]:
+def _tag(data: Plain | Inflated) -> tuple[int, int, bytes | None]:
     """Type and length of the next element, and its data where they are in the tag itself."""
     first, second = struct.unpack("<I4s", data.read(8))
     length = first >> 16
@@ -232,10 +163,3 @@ def _tag(data: _Plain | _Inflated) -> tuple[int, int, bytes | None]:
     if length > 4:
         raise FormatError(f"a small element announces {length} bytes, where 4 fit")
     return first & 0xFFFF, length, second[:length]
-
-
-def _exactly(file: BinaryIO, count: int) -> bytes:
-    raw = file.read(count)
-    if len(raw) < count:
-        raise FormatError("the file ends too early")
-    return raw

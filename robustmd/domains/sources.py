@@ -38,15 +38,22 @@ class Source:
 
 
 def find(source: Source, data_dir: Path) -> dict[str, Path]:
-    """The files that are there: name → path."""
+    """The files that are there: name → path. Raises UserError for a folder that cannot be read."""
     found: dict[str, Path] = {}
     for folder in source.folders:
         for name in source.files:
             for suffix in source.suffixes:
                 path = data_dir / folder / f"{name}{suffix}"
-                if name not in found and path.is_file():
+                if name not in found and _is_file(path):
                     found[name] = path
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise UserError(f"cannot read {path} ({error.strerror})") from error
 
 
 def fetch_missing(

@@ -1,5 +1,6 @@
 """From single runs to the rows of a table: runs that differ only in the seed are one group."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -99,23 +100,20 @@ def sections(runs: Iterable[Run]) -> tuple[tuple[Section, ...], tuple[Problem, .
 
 
 def _groups(runs: Sequence[Run], domains: Sequence[str]) -> tuple[tuple[Group, ...], list[Problem]]:
+    settings = {run.path: settings_of(run) for run in runs}
     by_settings: dict[object, dict[int, Run]] = {}
-    settings: dict[object, Settings] = {}
     twice: list[Problem] = []
     for run in runs:
-        flat = settings_of(run)
-        key = frozen(flat)
-        settings[key] = flat
-        members = by_settings.setdefault(key, {})
-        first = members.setdefault(run.seed, run)
+        by_seed = by_settings.setdefault(frozen(settings[run.path]), {})
+        first = by_seed.setdefault(run.seed, run)
         if first is not run:
             where = first.path.relative_to(first.root).as_posix()
             twice.append(Problem(run.path, f"same configuration and seed as {where}", "run", run))
-    unlabelled = [
-        Group("", run.method, run.domain, settings[key], tuple(members[s] for s in sorted(members)))
-        for key, members in by_settings.items()
-        for run in [next(iter(members.values()))]
-    ]
+    unlabelled: list[Group] = []
+    for by_seed in by_settings.values():
+        members = tuple(by_seed[seed] for seed in sorted(by_seed))
+        run = members[0]
+        unlabelled.append(Group(run.label, run.method, run.domain, settings[run.path], members))
     unlabelled.sort(key=lambda group: _rank(group, domains))
     return tuple(_labelled(group, unlabelled) for group in unlabelled), twice
 
@@ -127,8 +125,8 @@ def _labelled(group: Group, beside: Sequence[Group]) -> Group:
     of_method = differing(g.settings for g in same_kind)
     of_protocol = differing(protocol(g.settings) for g in beside)
     keys = [key for key in of_method if key not in of_protocol] + of_protocol
-    label = " ".join((group.runs[0].label, describe(group.settings, keys))).strip()
-    return Group(clean(label), group.method, group.domain, group.settings, group.runs)
+    label = " ".join((group.label, describe(group.settings, keys))).strip()
+    return dataclasses.replace(group, label=clean(label))
 
 
 def _rank(group: Group, domains: Sequence[str]) -> tuple[object, ...]:

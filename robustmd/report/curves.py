@@ -59,10 +59,14 @@ def group_curve(group: Group) -> Curve:
     curves = [worst_case_curve(run) for run in group.runs]
     common = sorted(set.intersection(*(set(curve) for curve in curves)))
     values = np.array([[curve[t] for t in common] for curve in curves]).reshape(len(curves), -1)
-    low, high = values.min(axis=0), values.max(axis=0)
     return Curve(
-        group.label, len(curves), np.array(common, int), values.mean(axis=0), low, high
-    )  # fmt: skip
+        label=group.label,
+        n=len(curves),
+        iterations=np.array(common, int),
+        mean=values.mean(axis=0),
+        low=values.min(axis=0),
+        high=values.max(axis=0),
+    )
 
 
 def draw(section: Section) -> Figure:
@@ -85,7 +89,8 @@ def _panel(axis: Axes, title: str, groups: Sequence[Group]) -> None:
     handles, names = [], []
     for group, style in zip(groups, line_styles(groups), strict=True):
         curve = group_curve(group)
-        (line,) = axis.plot(curve.iterations, curve.mean, linewidth=1.5, **style)
+        marker = "o" if len(curve.iterations) == 1 else None
+        (line,) = axis.plot(curve.iterations, curve.mean, linewidth=1.5, marker=marker, **style)
         if curve.n > 1:
             band = {"color": style["color"], "alpha": 0.15, "linewidth": 0}
             axis.fill_between(curve.iterations, curve.low, curve.high, **band)
@@ -97,7 +102,7 @@ def _panel(axis: Axes, title: str, groups: Sequence[Group]) -> None:
     axis.legend(
         handles,
         names,
-        title=BAND,
+        title=BAND if any(group.runs[1:] for group in groups) else None,
         loc="upper center",
         bbox_to_anchor=(0.5, -0.16),
         handlelength=3.2,
@@ -106,7 +111,7 @@ def _panel(axis: Axes, title: str, groups: Sequence[Group]) -> None:
 
 
 def _label_losses(axis: Axes) -> None:
-    """Labels such as 0.2 rather than 2 × 10⁻¹; 2 and 5 of each decade only where decades are few."""
+    """Labels such as 0.2, not 2 × 10⁻¹; those at 2 and 5 only where there are few decades."""
     low, high = axis.get_ylim()
     steps = (1, 2, 5) if high / low < 1e3 else (1,)
     axis.yaxis.set_major_locator(LogLocator(subs=steps))

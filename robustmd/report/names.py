@@ -16,6 +16,9 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "[": "{[}",  # bare at the start of a row, [ and * would be arguments of the row before
+    "]": "{]}",
+    "*": "{*}",
     "±": r"$\pm$",
     "−": "$-$",
     "–": "--",
@@ -45,7 +48,7 @@ def _latex_character(character: str) -> str:
     if character in _LATEX:
         return _LATEX[character]
     accented = "\u00c0" <= character <= "\u00ff" and unicodedata.decomposition(character)
-    return character if character.isascii() or accented else f"[U+{ord(character):04X}]"
+    return character if character.isascii() or accented else f"{{[}}U+{ord(character):04X}{{]}}"
 
 
 def markdown(text: str) -> str:

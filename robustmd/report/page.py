@@ -91,7 +91,9 @@ def _protocol(section: Section) -> str:
         if key.startswith(("training.", "backbone.")) and key not in varying
     ]
     devices = Counter(str(run.environment.get("device", UNSET)) for run in section.runs)
-    where = ", ".join(f"{device} ({n} runs)" for device, n in sorted(devices.items()))
+    where = ", ".join(
+        f"{device} ({n} run{'s' if n > 1 else ''})" for device, n in sorted(devices.items())
+    )
     return (
         markdown(f"In all rows: {', '.join(shared) or 'nothing shared'}. Device: {where}.") + "\n"
     )

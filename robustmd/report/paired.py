@@ -121,9 +121,8 @@ def comparisons(section: Section) -> tuple[Comparison, ...]:
         for quantity, note in quantities:
             ours, even = group.by_seed(quantity), reference.by_seed(quantity)
             paired = difference(ours[seed] - even[seed] for seed in seeds)
-            found.append(
-                Comparison(group.label, reference.label, quantity, note, seeds, paired)
-            )  # fmt: skip
+            names = group.label, reference.label
+            found.append(Comparison(*names, quantity, note, seeds, paired))
     return tuple(found)
 
 

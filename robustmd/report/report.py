@@ -101,12 +101,8 @@ def runs_csv(section: Section) -> str:
 
 
 def _page(made: Iterable[SectionReport], problems: tuple[Problem, ...], outputs: Path) -> str:
-    parts = ["# Report\n"]
-    parts += [
-        page.section_markdown(one.section, one.table, one.comparisons) for one in made
-    ]  # fmt: skip
-    parts.append(page.left_out_markdown(problems, outputs))
-    return "\n".join(parts)
+    each = [page.section_markdown(one.section, one.table, one.comparisons) for one in made]
+    return "\n".join(["# Report\n", *each, page.left_out_markdown(problems, outputs)])
 
 
 def _relevant(problems: Iterable[Problem], out: Path, data: str | None) -> tuple[Problem, ...]:

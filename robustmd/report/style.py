@@ -1,5 +1,6 @@
 """One look for all figures: lines told apart by colour-blind readers and in grayscale."""
 
+import itertools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -36,6 +37,16 @@ DASHES: tuple[Any, ...] = (
     (0, (6, 1.5)),
     (0, (3, 1, 1, 1, 1, 1)),
 )
+PLACES = {
+    "even": 0,
+    "opt": 1,
+    "oracle": 2,
+    "ot": 3,
+    "kl": 4,
+    "minimax": 5,
+    "best_response": 6,
+    "multiplicative": 7,
+}
 
 
 def figure_style() -> AbstractContextManager[None]:
@@ -45,10 +56,22 @@ def figure_style() -> AbstractContextManager[None]:
 
 
 def line_styles(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Arguments of `plot`, one a group. In the paper's order even comes first (black, dashed)."""
+    """Arguments of `plot`, one a group. A mixture looks the same in every figure: even is black and
+    dashed, opt blue and solid; a second group of a method takes the next free pair."""
+    free = itertools.count(len(PLACES))
+    taken: set[str] = set()
+    places = []
+    for position, group in enumerate(groups):
+        if group.domain is not None:
+            places.append(position)
+        elif group.method in PLACES and group.method not in taken:
+            places.append(PLACES[group.method])
+        else:
+            places.append(next(free))
+        taken.add(group.method)
     return [
-        {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)]}
-        for i in range(len(groups))
+        {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[place % len(DASHES)]}
+        for place in places
     ]
 
 

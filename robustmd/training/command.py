@@ -72,7 +72,7 @@ def _job(composed: DictConfig) -> Outcome | Exception:
     if title:
         console.print(title, markup=False, soft_wrap=True)
     try:
-        outcome = run(typed(composed), console)
+        outcome = run(typed(composed), console, list(hydra_config.overrides.task))
     except Exception as error:
         if in_sweep:
             _note_failure(Failure.of(error, title))

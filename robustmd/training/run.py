@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,8 +36,13 @@ class Outcome:
     exit_code: int
 
 
-def run(config: settings.Config, console: Console) -> Outcome:
+def run(config: settings.Config, console: Console, overrides: Sequence[str] = ()) -> Outcome:
     """Train one model as `config` says, or find that it has been trained.
+
+    Args:
+        config: typed, not yet checked.
+        console: where to show progress.
+        overrides: what the user typed, key=value, for environment.json.
 
     Raises:
         UserError: the settings, the data or the output folder do not allow it.
@@ -55,7 +61,8 @@ def run(config: settings.Config, console: Console) -> Outcome:
             done = _already_there(directory, config, domains)
             if done is not None:
                 return done
-            return _train(config, domains, device, directory, console, begun)
+            session = Session(config, domains, device, directory)
+            return _train(session, list(overrides), console, begun)
     except OSError as error:
         raise UserError(
             f"{error.filename or directory.path}: {error.strerror or error}; "
@@ -99,16 +106,9 @@ def _already_there(
     )
 
 
-def _train(
-    config: settings.Config,
-    domains: DomainSet,
-    device: torch.device,
-    directory: RunDirectory,
-    console: Console,
-    begun: float,
-) -> Outcome:
-    session = Session(config, domains, device, directory)
-    notes = list(domains.notes) + _begin(session, config)
+def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
+    config, directory = session.config, session.directory
+    notes = list(session.domains.notes) + _begin(session, overrides)
     preparation = time.perf_counter() - begun
     for note in notes:
         directory.append_log(note)
@@ -134,7 +134,7 @@ def _train(
         return Outcome("diverged", directory.path, message, 1)
     except torch.OutOfMemoryError:
         message = (
-            f"the {device} has too little memory for training.batch_size="
+            f"the {session.device} has too little memory for training.batch_size="
             f"{config.training.batch_size}; try {max(1, config.training.batch_size // 2)}"
         )
         conclude("failed", message)
@@ -147,10 +147,11 @@ def _train(
     return Outcome("finished", directory.path, verdict(session), 0)
 
 
-def _begin(session: Session, config: settings.Config) -> list[str]:
+def _begin(session: Session, overrides: list[str]) -> list[str]:
     """Start the directory, or go on from its last checkpoint. Returns what is to be noted."""
-    directory = session.directory
+    config, directory = session.config, session.directory
     environment = {
+        "overrides": overrides,
         **describe(session.device),
         "data_fingerprint": session.domains.fingerprint,
         "initial_weights_hash": session.initial_weights_hash,

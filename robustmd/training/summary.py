@@ -48,7 +48,7 @@ def summarise(
         "warnings": session.warnings(),
         "notes": notes,
     }
-    if learner.regret is not None and learner.iteration > 0:
+    if learner.regret is not None and learner.iteration > 0 and status != "diverged":
         summary["regret"] = learner.regret.summary(learner.adversary)
     if status == "finished":
         weights = learner.adversary.weights.tolist()

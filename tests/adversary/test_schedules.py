@@ -35,7 +35,9 @@ def test_c_star_minimises_the_bound(mu, lam, total_steps, exponent):
 def test_c_star_agrees_with_a_numerical_minimiser():
     for mu, lam, total in ((100, 1, 10**6), (3, 0.1, 5000), (0.5, 2, 100)):
         found = minimize_scalar(
-            lambda log_c, mu=mu, lam=lam, total=total: regret_bound(math.exp(log_c), mu, lam, total),
+            lambda log_c, mu=mu, lam=lam, total=total: regret_bound(
+                math.exp(log_c), mu, lam, total
+            ),
             bounds=(-20, 20),
             method="bounded",
             options={"xatol": 1e-10},

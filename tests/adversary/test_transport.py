@@ -43,9 +43,7 @@ def test_a_holed_prior_agrees_with_pot_on_its_support():
     q, p = np.array([0.5, 0.0, 0.3, 0.2]), [0.1, 0.2, 0.3, 0.4]
     inside, on = np.array(p) * (1 - EPS) + EPS / 4, q > 0
     regularizer = EntropicOT(cost=COST.tolist(), nu=2.0, sweeps=2000)
-    theirs = ot.sinkhorn(
-        inside, q[on], COST[:, on], reg=0.5, method="sinkhorn_log", stopThr=1e-15
-    )
+    theirs = ot.sinkhorn(inside, q[on], COST[:, on], reg=0.5, method="sinkhorn_log", stopThr=1e-15)
     value = (theirs * COST[:, on]).sum() + (theirs * np.log(theirs)).sum() / 2
     assert float(regularizer.value(vector(p), vector(q))) == pytest.approx(value, abs=1e-9)
     ours = plan(regularizer, p, q)

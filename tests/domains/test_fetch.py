@@ -4,6 +4,8 @@ import hashlib
 import http.server
 import re
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +29,7 @@ class Behaviour:
     status: int = 200
     cut: list = field(default_factory=list)
     wrong_range: bool = False
+    pause: float = 0.0
     requests: list = field(default_factory=list)
 
 
@@ -57,6 +60,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if does.length:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        time.sleep(does.pause)
         self.wfile.write(body[: does.cut.pop(0)] if does.cut else body)
 
 
@@ -70,6 +74,7 @@ def serve(monkeypatch):
     def start(**behaviour):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.behaviour = Behaviour(**behaviour)
+        server.handle_error = lambda *_: None  # clients that hang up are what is tested
         server.url = f"http://127.0.0.1:{server.server_port}/file.bin"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         servers.append(server)
@@ -106,6 +111,17 @@ def test_present_file_is_left_alone(serve, tmp_path):
     fetch_file(origin(server), tmp_path, print)
     assert (tmp_path / "file.bin").read_bytes() == b"mine"
     assert server.behaviour.requests == []
+
+
+def test_two_at_once_fetch_once(serve, tmp_path):
+    server, lines = serve(pause=0.3), []
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(fetch_file, origin(server), tmp_path, lines.append) for _ in range(2)]
+        contents = [job.result().read_bytes() for job in jobs]
+    assert contents == [CONTENT, CONTENT]
+    assert server.behaviour.requests == [None]
+    assert any("waiting" in line for line in lines)
+    assert names(tmp_path) == ["file.bin"]
 
 
 def test_cut_transfer_goes_on_where_it_stopped(serve, tmp_path):
@@ -166,7 +182,7 @@ def test_wrong_bytes_that_are_cut_end_too(serve, tmp_path):
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b"x"])
 @pytest.mark.parametrize("length", [True, False])
 def test_file_of_another_size_is_refused(serve, tmp_path, content, length):
-    words = "published file has 300000" if length else "cut after|not the published"
+    words = "published file has 300000" if length else "HTTP 416|not the published"
     with pytest.raises(FetchError, match=words):
         fetch_file(origin(serve(content=content, length=length)), tmp_path, print)
     assert not (tmp_path / "file.bin").exists()

@@ -1,0 +1,159 @@
+"""Means, spreads and paired differences against values worked by hand."""
+
+import math
+
+import pytest
+
+from robustmd.report.aggregate import sections
+from robustmd.report.estimate import estimate
+from robustmd.report.numbers import difference_text, estimate_text
+from robustmd.report.paired import Difference, comparisons, difference
+from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
+from robustmd.runs.reader import collect
+
+
+def groups_of(outputs):
+    found, twice = sections(collect(outputs.root).runs)
+    assert twice == ()
+    (section,) = found
+    return section, {group.label: group for group in section.groups}
+
+
+def test_mean_and_sample_standard_deviation():
+    # mean 252/3 = 84; squares 16 + 4 + 36 = 56; sqrt(56/2) = 5.2915
+    got = estimate([80.0, 82.0, 90.0])
+    assert (got.mean, got.n) == (84.0, 3)
+    assert got.std == pytest.approx(math.sqrt(28))
+    assert estimate_text(got, is_loss=False) == "84.00 ± 5.29"
+
+
+def test_one_seed_has_no_spread():
+    got = estimate([80.0])
+    assert got.std is None
+    assert estimate_text(got, is_loss=False) == "80.00"
+
+
+def test_no_value_is_refused():
+    with pytest.raises(ValueError, match="none"):
+        estimate([])
+    with pytest.raises(ValueError, match="none"):
+        difference([])
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [(4.0123, "4.012"), (0.0123, "0.012"), (0.00123, "0.0012"), (1e-9, "0.000000"), (0, "0.000")],
+)
+def test_small_losses_keep_two_digits(loss, text):
+    assert estimate_text(estimate([loss]), is_loss=True) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "is_loss", "text"),
+    [
+        (1.25, False, "+1.25"),
+        (-0.0314, True, "−0.031"),
+        (-0.001, False, "0.00"),
+        (0, True, "0.000"),
+    ],
+)
+def test_differences_are_signed(value, is_loss, text):
+    assert difference_text(value, is_loss=is_loss) == text
+
+
+def test_the_worst_is_taken_within_each_run_then_averaged(outputs):
+    # domains (80, 90) and (90, 80): every run's worst is 80, though both domains' means are 85
+    outputs.run(seed=0, test={"a": (0.5, 80.0), "b": (0.5, 90.0)})
+    outputs.run(seed=1, test={"a": (0.5, 90.0), "b": (0.5, 80.0)})
+    _, groups = groups_of(outputs)
+    assert groups["even"].estimate(WORST_TEST_ACCURACY).mean == 80.0
+    assert groups["even"].estimate(WORST_TEST_ACCURACY).std == 0.0
+
+
+def test_worst_accuracies_over_three_seeds(outputs):
+    for seed, accuracy in enumerate((80.0, 82.0, 90.0)):
+        outputs.run(seed=seed, test={"a": (0.5, accuracy), "b": (0.5, 99.0)})
+    _, groups = groups_of(outputs)
+    got = groups["even"].estimate(WORST_TEST_ACCURACY)
+    assert estimate_text(got, is_loss=False) == "84.00 ± 5.29"
+
+
+def test_t_interval_by_hand():
+    # d = 1, 2, 3: mean 2, s = 1, t_{0.975, 2} = 4.302653, half width 4.302653/sqrt(3) = 2.484138
+    got = difference([1.0, 2.0, 3.0])
+    assert got.mean == 2.0
+    assert got.interval == pytest.approx((2 - 2.4841377, 2 + 2.4841377), abs=1e-6)
+    assert got.word(smaller_is_better=False) == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("mean", "interval", "smaller_is_better", "word"),
+    [
+        (-1.0, (-2.0, -0.1), True, "better"),
+        (-1.0, (-2.0, -0.1), False, "worse"),
+        (1.0, (0.1, 2.0), True, "worse"),
+        (1.0, (0.1, 2.0), False, "better"),
+        (1.0, (-0.1, 2.1), False, "undecided"),
+        (0.0, (0.0, 0.0), False, "undecided"),
+        (1.0, (0.0, 2.0), False, "undecided"),
+        (5.0, None, False, "undecided"),
+    ],
+)
+def test_the_word_follows_the_interval(mean, interval, smaller_is_better, word):
+    assert Difference(mean, interval, 3).word(smaller_is_better=smaller_is_better) == word
+
+
+def test_equal_differences_have_an_interval_of_no_width():
+    got = difference([-1.0, -1.0])
+    assert got.interval == (-1.0, -1.0)
+    assert got.word(smaller_is_better=True) == "better"
+
+
+def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs):
+    # worst training loss: opt − even = −0.1, −0.3 over seeds 1, 2; seeds 0 and 3 have no partner
+    for seed, loss in ((0, 9.0), (1, 1.0), (2, 2.0)):
+        outputs.run("even", seed, train={"a": (loss, 80.0), "b": (0.1, 95.0)})
+    for seed, loss in ((3, 0.0), (2, 1.7), (1, 0.9)):
+        outputs.run("opt", seed, train={"a": (loss, 85.0), "b": (0.1, 92.0)}, settings={"lam": 1.0})
+    section, _ = groups_of(outputs)
+    loss, worst, price = comparisons(section)
+    assert loss.seeds == (1, 2)
+    assert loss.quantity == WORST_TRAIN_LOSS
+    assert loss.difference.mean == pytest.approx(-0.2)
+    # s = 0.141421, t_{0.975, 1} = 12.7062, half width 1.27062
+    assert loss.difference.interval == pytest.approx((-1.47062, 1.07062), abs=1e-5)
+    assert loss.word == "undecided"
+    # test accuracy is 5 below training's: a rises by 5 in both, b (even's best) falls by 3
+    assert (worst.difference.mean, worst.word) == (5.0, "better")
+    assert price.what == "test accuracy on b, even's best domain"
+    assert (price.difference.mean, price.word) == (-3.0, "worse")
+
+
+def test_one_common_seed_gives_no_interval(outputs):
+    outputs.run("even", 0)
+    outputs.run("opt", 0, settings={"lam": 1.0})
+    section, _ = groups_of(outputs)
+    for one in comparisons(section):
+        assert (one.difference.interval, one.word, one.interval_text) == (None, "undecided", "–")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"training": {"learning_rate": 0.1}},
+        {"fingerprint": "0" * 64},
+        {"settings": {"prior": [0.3, 0.7]}},
+    ],
+)
+def test_only_uniform_even_on_the_same_data_and_training_is_a_partner(outputs, other):
+    outputs.run("even", 0, **other)
+    outputs.run("opt", 0, settings={"lam": 1.0})
+    section, _ = groups_of(outputs)
+    assert [one.method for one in comparisons(section) if one.method.startswith("opt")] == []
+
+
+def test_individual_models_are_not_compared(outputs):
+    outputs.run("even", 0)
+    outputs.run("individual", 0, settings={"domain": "a"})
+    section, _ = groups_of(outputs)
+    assert comparisons(section) == ()

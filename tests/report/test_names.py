@@ -1,0 +1,55 @@
+"""Names from configs, made fit for where they are shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustmd.report.names import clean, latex, markdown
+from robustmd.report.style import figure_text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a&b_<i>", r"a\&b\_\textless{}i\textgreater{}"),
+        ("50%#$~^\\{}", r"50\%\#\$\textasciitilde{}\textasciicircum{}\textbackslash{}\{\}"),
+        ("[x]*", "{[}x{]}{*}"),
+        ("opt λ=0.1 ± é", r"opt $\lambda$=0.1 $\pm$ é"),
+        ("日", "{[}U+65E5{]}"),
+    ],
+)
+def test_latex(name, shown):
+    assert latex(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("best_response", "best_response"),
+        ("_x_", r"\_x\_"),
+        ("a&b_<i>", r"a&amp;b\_\<i\>"),
+        ("a|b", r"a\|b"),
+        ("*b* `c` [d](e)", r"\*b\* \`c\` \[d\](e)"),
+    ],
+)
+def test_markdown(name, shown):
+    assert markdown(name) == shown
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred", "two\nlines", "right\u202eleft", "nul\0"])
+def test_nothing_steers_a_terminal_or_breaks_a_line(name):
+    assert clean(name).isprintable()
+    assert "?" in clean(name)
+
+
+@given(st.text())
+def test_any_text_is_one_line_everywhere(text):
+    for shown in (clean(text), latex(text), markdown(text), figure_text(text)):
+        assert "\n" not in shown
+        assert shown.isprintable()
+
+
+def test_figures_show_no_mathematics_and_hide_no_label():
+    assert figure_text("$x$") == r"\$x\$"
+    assert figure_text("_x") == " _x"
+    assert figure_text("日x") == "?x"

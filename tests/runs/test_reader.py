@@ -1,0 +1,313 @@
+"""collect(): finds every sound run, names everything else with a reason, and never gives up."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from robustmd.errors import UserError
+from robustmd.runs.reader import collect
+
+
+def only_problem(outputs):
+    found = collect(outputs.root)
+    assert len(found.problems) == 1
+    return found, found.problems[0]
+
+
+def change(path: Path, **values):
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+def test_a_run_is_read_whole(outputs):
+    path = outputs.run(
+        "opt",
+        3,
+        train={"a": (0.5, 80.0), "b": (0.25, 90.0)},
+        test={"a": (0.7, 88.0), "b": (0.9, 75.0)},
+        settings={"lam": 0.1},
+        curve=[{"a": 2.0, "b": 3.0}, {"a": 1.0, "b": 0.5}],
+    )
+    found = collect(outputs.root)
+    assert found.problems == ()
+    (run,) = found.runs
+    assert (run.path, run.data, run.method, run.seed) == (path.resolve(), "toy", "opt", 3)
+    assert (run.status, run.domains, run.label, run.lam) == ("finished", ("a", "b"), "opt", 0.1)
+    assert run.loss("train", "b") == 0.25
+    assert run.accuracy("test", "b") == 75.0
+    assert (run.worst_loss("train"), run.worst_accuracy("train")) == (0.5, 80.0)
+    assert (run.worst_loss("test"), run.worst_accuracy("test")) == (0.9, 75.0)
+    assert run.final["train"]["a"].examples == 40
+    assert run.command == "robustmd train method=opt data=toy seed=3"
+
+
+def test_tables_have_declared_types(outputs):
+    outputs.run(curve=[{"a": 2.0, "b": 3.0}])
+    (run,) = collect(outputs.root).runs
+    metrics = run.metrics()
+    assert list(metrics["iteration"].unique()) == [0, 100]
+    kinds = {name: dtype.kind for name, dtype in metrics.dtypes.items()}
+    numbers = ("iteration", "seconds", "loss", "accuracy", "examples")
+    assert [kinds[name] for name in numbers] == ["i", "f", "f", "f", "i"]
+    weights = run.weights()
+    assert weights["weight"].tolist() == [0.5, 0.5]
+    assert weights["iteration"].dtype == np.int64
+
+
+def test_the_label_of_an_individual_model_names_its_domain(outputs):
+    outputs.run("individual", 0, settings={"domain": "b"}, folder="1")
+    outputs.run("individual", 0, settings={"domain": 0}, folder="2")
+    runs = collect(outputs.root).runs
+    assert [run.label for run in runs] == ["individual b", "individual a"]
+
+
+@pytest.mark.parametrize("status", ["running", "failed", "interrupted", "diverged"])
+def test_an_unfinished_run_is_named_with_its_status(outputs, status):
+    values = {"status": status, "iterations_done": 40, "message": "because"}
+    outputs.run(extra=values)
+    found, problem = only_problem(outputs)
+    assert found.runs == ()
+    assert problem.status == status
+    assert problem.reason == f"{status} after 40 of 100 iterations: because"
+    assert problem.run is not None
+
+
+def test_a_row_lost_from_the_last_measurement_leaves_the_run_out(outputs):
+    path = outputs.run() / "metrics.csv"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if ",test,b," not in line), "utf-8")
+    found, problem = only_problem(outputs)
+    assert found.runs == ()
+    assert "lacks the final measurement (iteration 100) of test on b" in problem.reason
+
+
+def test_a_row_lost_earlier_leaves_that_measurement_out(outputs):
+    path = outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.0, "b": 0.5}]) / "metrics.csv"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if not line.startswith("50,5.0,train,b")))
+    found, problem = only_problem(outputs)
+    assert len(found.runs) == 1
+    assert problem.scope == "measurement"
+    assert "train at iteration 50" in problem.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("summary.json", None, "summary.json is missing"),
+        ("summary.json", '{"status": "fini', "summary.json is not valid JSON from line 1 on"),
+        ("summary.json", "[1]", "summary.json holds no mapping"),
+        ("summary.json", "[" * 100_000, "summary.json is not valid JSON"),
+        ("config.yaml", None, "config.yaml is missing"),
+        ("config.yaml", "a: [1", "config.yaml is not valid YAML"),
+        ("config.yaml", "[" * 100_000, "config.yaml is not valid YAML"),
+        ("config.yaml", "a: &a [1]\nb: [*a, *a]", "config.yaml has YAML aliases"),
+        ("config.yaml", "!!python/object/apply:os.system [exit]", "config.yaml is not valid YAML"),
+        ("config.yaml", "seed: 0", "config.yaml has no data.name"),
+        ("metrics.csv", None, "metrics.csv is missing"),
+        ("metrics.csv", "", "metrics.csv has no column iteration"),
+        ("metrics.csv", b"\xff\xfe", "metrics.csv is not UTF-8 text"),
+    ],
+)
+def test_a_damaged_file_leaves_the_run_out_with_a_reason(outputs, name, content, reason):
+    sound = outputs.run(seed=1)
+    path = outputs.run(seed=0) / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    found, problem = only_problem(outputs)
+    assert problem.reason.startswith(reason)
+    assert [run.path for run in found.runs] == [sound.resolve()]
+
+
+def test_a_garbled_row_is_named_by_its_line(outputs):
+    path = outputs.run() / "metrics.csv"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join([*lines[:2], "100,10.0,tra\n", *lines[2:]]), "utf-8")
+    _, problem = only_problem(outputs)
+    assert problem.reason.startswith("metrics.csv line 3 is not a row of iteration,")
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"seed": 7}, "config.yaml says seed=0, summary.json 7"),
+        ({"data": "other"}, "config.yaml says data=toy, summary.json 'other'"),
+        ({"domains": ["a"]}, "metrics.csv measures 'b', no domain of summary.json"),
+        ({"domains": ["a", "b", "c"]}, "metrics.csv lacks the final measurement"),
+        ({"domains": ["a", "a"]}, "summary.json has no list of distinct domains"),
+        ({"iterations": 200}, "metrics.csv lacks the final measurement (iteration 200)"),
+        ({"iterations": "many"}, "summary.json names no number of iterations"),
+        ({"status": 1}, "summary.json names no status"),
+        ({"final": None}, "summary.json has no number at final.train.a.loss"),
+        ({"worst": {"train": {"loss": True}}}, "summary.json has no number at worst.train.loss"),
+    ],
+)
+def test_files_that_disagree_leave_the_run_out(outputs, values, reason):
+    change(outputs.run() / "summary.json", **values)
+    found, problem = only_problem(outputs)
+    assert found.runs == ()
+    assert problem.reason.startswith(reason)
+
+
+def test_numbers_in_the_summary_must_be_those_of_the_metrics(outputs):
+    path = outputs.run() / "summary.json"
+    final = json.loads(path.read_text("utf-8"))["final"]
+    final["test"]["b"]["accuracy"] = 99.0
+    change(path, final=final)
+    _, problem = only_problem(outputs)
+    assert problem.reason == "summary.json has final.test.b.accuracy=99.0, metrics.csv 85.0"
+
+
+@pytest.mark.parametrize("value", [(float("nan"), 80.0), (float("inf"), 80.0), (-1.0, 80.0)])
+def test_a_final_loss_that_cannot_be_leaves_the_run_out(outputs, value):
+    outputs.run(train={"a": value, "b": (0.2, 90.0)})
+    _, problem = only_problem(outputs)
+    assert problem.reason.startswith("metrics.csv: final train of a is loss=")
+
+
+def test_a_renamed_method_is_a_remark(outputs):
+    change(outputs.run() / "summary.json", method="a&b_<i>")
+    found, problem = only_problem(outputs)
+    assert [run.method for run in found.runs] == ["even"]
+    assert problem.scope == "remark"
+
+
+def test_without_an_environment_the_run_counts_and_this_is_said(outputs):
+    (outputs.run() / "environment.json").unlink()
+    found, problem = only_problem(outputs)
+    assert len(found.runs) == 1
+    assert found.runs[0].command is None
+    assert problem.scope == "remark"
+
+
+def test_foreign_things_are_named_once_or_ignored(outputs):
+    run = outputs.run()
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints" / "last.pt").write_bytes(b"\0")
+    (outputs.root / "multirun.yaml").write_text("hydra: {}", "utf-8")
+    (outputs.root / "config.yaml").write_text("stray: true", "utf-8")
+    (outputs.root / "empty" / "deep").mkdir(parents=True)
+    (outputs.root / ".hydra").mkdir()
+    (outputs.root / ".hydra" / "config.yaml").write_text("seed: 0", "utf-8")
+    (outputs.root / "stray" / "a").mkdir(parents=True)
+    (outputs.root / "stray" / "a" / "notes.txt").write_text("hello", "utf-8")
+    found, problem = only_problem(outputs)
+    assert [r.path for r in found.runs] == [run.resolve()]
+    assert (problem.path.name, problem.scope) == ("stray", "directory")
+
+
+def test_an_empty_run_directory_is_named(outputs):
+    (outputs.root / "toy" / "even" / "00000000" / "seed=4").mkdir(parents=True)
+    _, problem = only_problem(outputs)
+    assert problem.reason == "config.yaml is missing"
+
+
+def test_symbolic_links_are_not_followed(outputs, tmp_path):
+    run = outputs.run()
+    (outputs.root / "loop").symlink_to(outputs.root, target_is_directory=True)
+    (outputs.root / "self").symlink_to(outputs.root / "self")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (run / "metrics.csv").rename(elsewhere / "metrics.csv")
+    (run / "metrics.csv").symlink_to(elsewhere / "metrics.csv")
+    found = collect(outputs.root)
+    assert found.runs == ()
+    assert [p.reason for p in found.problems] == [
+        "a symbolic link: not followed",
+        "metrics.csv is a symbolic link out of the tree: not followed",
+    ]
+
+
+def test_a_loop_in_place_of_a_file_is_named(outputs):
+    path = outputs.run() / "summary.json"
+    path.unlink()
+    path.symlink_to(path)
+    _, problem = only_problem(outputs)
+    assert problem.reason.startswith("summary.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes to get stuck on")
+def test_a_pipe_in_place_of_a_file_does_not_block(outputs):
+    path = outputs.run() / "metrics.csv"
+    path.unlink()
+    os.mkfifo(path)
+    _, problem = only_problem(outputs)
+    assert problem.reason == "metrics.csv is not a file"
+
+
+def test_a_single_run_directory_can_be_given(outputs):
+    assert len(collect(outputs.run()).runs) == 1
+
+
+def test_no_folder_is_a_users_mistake(tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        collect(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="no such folder"):
+        collect(tmp_path / "file")
+
+
+FILES = ("config.yaml", "summary.json", "metrics.csv", "environment.json")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(FILES),
+    start=st.floats(0, 1),
+    length=st.integers(0, 40),
+    garbage=st.binary(max_size=12),
+)
+def test_no_damage_raises(outputs, name, start, length, garbage):
+    run = outputs.root / "toy" / "even" / "00000000" / "seed=0"
+    path = (run if run.exists() else outputs.run()) / name
+    whole = path.read_bytes()
+    cut = int(start * len(whole))
+    try:
+        path.write_bytes(whole[:cut] + garbage + whole[cut + length :])
+        found = collect(outputs.root)
+        assert len(found.runs) + sum(p.scope == "run" for p in found.problems) == 1
+    finally:
+        path.write_bytes(whole)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+KEYS = ("status", "message", "data", "method", "seed", "domains", "iterations", "final", "worst")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(key=st.sampled_from(KEYS), value=JSON)
+def test_no_value_in_the_summary_raises(outputs, key, value):
+    run = outputs.root / "toy" / "even" / "00000000" / "seed=0"
+    path = (run if run.exists() else outputs.run()) / "summary.json"
+    whole = path.read_text("utf-8")
+    try:
+        change(path, **{key: value})
+        collect(outputs.root)
+    finally:
+        path.write_text(whole, "utf-8")
+
+
+def test_reading_loads_neither_torch_nor_pandas():
+    code = "import sys, robustmd.runs.reader; print({'torch', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_splits_beyond_train_and_test_are_read_too(outputs):
+    path = outputs.run() / "metrics.csv"
+    more = "100,10.0,train_averaged,a,0.4,81.0,40\n100,10.0,train_averaged,b,0.3,91.0,40\n"
+    path.write_text(path.read_text("utf-8") + more, "utf-8")
+    found = collect(outputs.root)
+    assert found.problems == ()
+    assert found.runs[0].accuracy("train_averaged", "b") == 91.0

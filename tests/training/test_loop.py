@@ -1,0 +1,59 @@
+"""The iteration itself: gradients, order of events, and that p is a constant of the step."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from robustmd.adversary import L2, Adversary, Fixed, ProjectedAscent
+from robustmd.training.loop import domain_losses
+
+
+@pytest.fixture
+def batch() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 5))
+    return model, torch.randn(12, 3, 8, 8), torch.arange(12) % 5
+
+
+def gradient(
+    model: nn.Module, images: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+) -> list[torch.Tensor]:
+    losses = domain_losses(model(images), labels, len(weights))
+    return list(torch.autograd.grad(weights @ losses, list(model.parameters())))
+
+
+def test_losses_are_each_shares_mean_cross_entropy(batch) -> None:
+    model, images, labels = batch
+    losses = domain_losses(model(images), labels, 3)
+    for k in range(3):
+        share = slice(4 * k, 4 * k + 4)
+        expected = functional.cross_entropy(model(images[share]), labels[share])
+        torch.testing.assert_close(losses[k], expected)
+
+
+def test_uniform_weights_give_exactly_evens_gradient(batch) -> None:
+    learned = ProjectedAscent(3, L2(), lam=0.1, total_steps=10).weights
+    even = Fixed(3).weights
+    for ours, theirs in zip(gradient(*batch, learned), gradient(*batch, even), strict=True):
+        assert ours.equal(theirs)
+
+
+def test_weights_on_one_domain_give_exactly_its_gradient(batch) -> None:
+    model, images, labels = batch
+    one_hot = gradient(model, images, labels, torch.tensor([1.0, 0.0, 0.0]))
+    alone = torch.autograd.grad(
+        domain_losses(model(images), labels, 3)[0], list(model.parameters())
+    )
+    for ours, theirs in zip(one_hot, alone, strict=True):
+        assert ours.equal(theirs)
+
+
+def test_the_weights_are_never_differentiated_through(batch) -> None:
+    model, images, labels = batch
+    adversary: Adversary = ProjectedAscent(3, L2(), lam=0.1, total_steps=10)
+    losses = domain_losses(model(images), labels, 3)
+    (adversary.weights @ losses).backward()
+    adversary.update(losses)
+    assert not adversary.weights.requires_grad
+    assert all(not buffer.requires_grad for buffer in adversary.buffers())

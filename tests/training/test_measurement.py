@@ -1,0 +1,109 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from robustmd.training import measurement
+from robustmd.training.measurement import Measure, measure, worst
+from robustmd.training.resident import gather_batch, normalised, resident_splits
+from tiny import synthetic_domains
+
+CPU = torch.device("cpu")
+
+
+class Planted(nn.Module):
+    """Logits from the mean brightness: a fixed linear rule."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        brightness = images.mean(dim=(1, 2, 3))
+        return torch.stack([-brightness, torch.zeros_like(brightness), brightness], dim=1)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 10_000])
+def test_loss_and_accuracy_are_those_of_one_pass_over_all(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement, "PIXELS_AT_ONCE", at_once * 32 * 32)
+    domains = synthetic_domains()
+    found = measure(Planted(), resident_splits(domains, CPU)["train"])
+    for domain in domains:
+        images = normalised(torch.from_numpy(np.asarray(domain.train.images)), CPU)
+        labels = torch.from_numpy(domain.train.targets)
+        logits = Planted()(images)
+        assert found[domain.name].examples == len(labels)
+        expected = functional.cross_entropy(logits.double(), labels).item()
+        assert found[domain.name].loss == pytest.approx(expected, rel=1e-6)
+        correct = (logits.argmax(1) == labels).double().mean().item()
+        assert found[domain.name].accuracy == pytest.approx(100 * correct)
+
+
+def test_only_the_given_positions_are_measured() -> None:
+    splits = resident_splits(synthetic_domains(), CPU)["train"]
+    found = measure(Planted(), splits, {"b": torch.tensor([0, 3, 6])})
+    assert (found["a"].examples, found["b"].examples) == (60, 3)
+    images, labels = splits["b"].gather(torch.tensor([0, 3, 6]))
+    expected = functional.cross_entropy(Planted()(normalised(images, CPU)), labels)
+    assert found["b"].loss == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_the_model_is_measured_in_evaluation_mode_and_left_as_it_was() -> None:
+    seen = []
+
+    class Watcher(Planted):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            seen.append((self.training, torch.is_grad_enabled()))
+            return super().forward(images)
+
+    model = Watcher().train()
+    measure(model, resident_splits(synthetic_domains(), CPU)["test"])
+    assert set(seen) == {(False, False)}
+    assert model.training
+
+
+def test_a_measurement_can_be_stopped_between_passes() -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    model = Planted().train()
+    with pytest.raises(KeyboardInterrupt):
+        measure(model, resident_splits(synthetic_domains(), CPU)["train"], between=stop)
+    assert model.training
+
+
+def test_the_worst_is_the_largest_loss_and_the_smallest_accuracy() -> None:
+    found = worst({"a": Measure(0.5, 90.0, 10), "b": Measure(0.4, 80.0, 10)})
+    assert found == {"loss": 0.5, "accuracy": 80.0}
+
+
+def test_batches_line_up_images_and_labels_domain_by_domain() -> None:
+    domains = synthetic_domains()
+    examples = list(resident_splits(domains, CPU)["train"].values())
+    images, labels = gather_batch(examples, torch.tensor([[2, 5], [4, 0]]))
+    assert images.shape == (4, 3, 32, 32)
+    assert images.is_contiguous(memory_format=torch.channels_last)
+    for place, (domain, row) in enumerate([("a", 2), ("a", 5), ("b", 4), ("b", 0)]):
+        raw = domains[domain].train.images[row]
+        np.testing.assert_allclose(
+            images[place].permute(1, 2, 0).numpy(), (raw / 255 - 0.5) / 0.25, atol=1e-5
+        )
+        assert labels[place] == domains[domain].train.targets[row]
+
+
+def test_a_validation_split_shares_its_images_and_none_of_its_examples() -> None:
+    held_out = synthetic_domains().with_validation(0.25, seed=0)
+    splits = resident_splits(held_out, CPU)
+    train, val = splits["train"]["a"], splits["val"]["a"]
+    assert train.images.data_ptr() == val.images.data_ptr()
+    assert len(train) + len(val) == 60
+    assert not set(train.rows.tolist()) & set(val.rows.tolist())
+    _, labels = val.gather(torch.arange(len(val)))
+    np.testing.assert_array_equal(labels.numpy(), held_out["a"].val.targets)
+
+
+def test_a_planted_rule_is_nearly_right_on_the_clean_domain() -> None:
+    found = measure(Planted(), resident_splits(synthetic_domains(), CPU)["test"])
+    assert found["a"].accuracy > 60
+    assert math.isfinite(found["b"].loss)

@@ -1,0 +1,287 @@
+"""Whole runs on tiny domains: what is written, what is kept, what is refused, what goes on."""
+
+import csv
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from robustmd.domains.domain import DomainSet
+from robustmd.errors import UserError
+from robustmd.method_settings import METHODS
+from robustmd.training import run as run_module
+from robustmd.training import session as session_module
+from tiny import synthetic_domains
+
+Train = Callable[..., Any]
+
+
+def rows(directory: Path, name: str = "metrics.csv") -> list[dict[str, str]]:
+    """A CSV file's rows but for the seconds, which no two runs share."""
+    with (directory / name).open(newline="") as stream:
+        return [
+            {key: value for key, value in row.items() if key != "seconds"}
+            for row in csv.DictReader(stream)
+        ]
+
+
+def summary(directory: Path) -> dict[str, Any]:
+    return json.loads((directory / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_method_trains_and_writes_a_whole_directory(train: Train, method: str) -> None:
+    extra = [f"method.every={4}"] if method in ("best_response", "oracle") else []
+    outcome = train(f"method={method}", *extra)
+    assert (outcome.status, outcome.exit_code) == ("finished", 0)
+    found = summary(outcome.directory)
+    assert found["status"] == "finished"
+    assert found["iterations_done"] == 12
+    weights = found["weights"].values()
+    assert sum(weights) == pytest.approx(1, abs=1e-6)
+    metrics = rows(outcome.directory)
+    splits = {row["split"] for row in metrics}
+    averaged = {"train_averaged", "test_averaged"} if method == "minimax" else set()
+    assert splits == {"train", "test"} | averaged
+    assert {row["iteration"] for row in metrics if row["split"] == "train"} == {
+        "0",
+        "4",
+        "8",
+        "12",
+    }
+    last = [row for row in metrics if row["iteration"] == "12" and row["split"] == "train"]
+    assert found["worst"]["train"]["loss"] == max(float(row["loss"]) for row in last)
+    assert found["worst"]["train"]["accuracy"] == min(float(row["accuracy"]) for row in last)
+    config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
+    assert config["method"]["name"] == method
+    assert outcome.directory.parts[-4:-2] == ("digits_mini", method)
+
+
+def test_weights_rows_are_what_the_iterations_used(train: Train) -> None:
+    outcome = train("method=opt", "method.lam=0.1")
+    found = rows(outcome.directory, "weights.csv")
+    assert [row["iteration"] for row in found[::2]] == ["1", "3", "6", "9", "12"]
+    assert [float(row["weight"]) for row in found[:2]] == [0.5, 0.5]  # p₁
+    for first, second in zip(found[::2], found[1::2], strict=True):
+        assert float(first["weight"]) + float(second["weight"]) == pytest.approx(1, abs=1e-6)
+
+
+def test_the_same_seed_gives_the_same_bytes(train: Train, tmp_path: Path) -> None:
+    one, two = (train("method=opt", outputs=tmp_path / name) for name in "ab")
+    assert rows(one.directory) == rows(two.directory)
+    assert rows(one.directory, "weights.csv") == rows(two.directory, "weights.csv")
+    other = train("method=opt", "seed=1")
+    assert rows(one.directory) != rows(other.directory)
+
+
+def test_runs_of_one_seed_see_the_same_weights_and_batches(train: Train) -> None:
+    environments = [
+        json.loads((train(f"method={m}").directory / "environment.json").read_text())
+        for m in ("even", "opt")
+    ]
+    for key in ("initial_weights_hash", "batches_hash", "data_fingerprint"):
+        assert environments[0][key] == environments[1][key]
+
+
+def test_a_finished_run_is_kept_and_force_trains_anew(train: Train) -> None:
+    first = train()
+    before = (first.directory / "metrics.csv").stat().st_mtime_ns
+    assert train().status == "kept"
+    assert (first.directory / "metrics.csv").stat().st_mtime_ns == before
+    assert train("force=true").status == "finished"
+    assert (first.directory / "metrics.csv").stat().st_mtime_ns > before
+
+
+def test_other_settings_get_another_directory(train: Train) -> None:
+    directories = {
+        train(*overrides).directory
+        for overrides in ([], ["method.lam=2"], ["training.learning_rate=0.1"], ["seed=1"])
+    }
+    assert len(directories) == 4
+    assert train("logging.every=5", "runtime.threads=1").status == "kept"  # change no number
+
+
+def test_the_same_on_other_data_is_refused(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = train()
+    other = synthetic_domains(seed=1)
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: other)
+    with pytest.raises(UserError, match="read other data") as error:
+        train()
+    assert other.fingerprint[:12] in str(error.value)
+    assert summary(outcome.directory)["status"] == "finished"
+
+
+def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
+    outcome = train()
+    config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
+    config["training"]["momentum"] = 0.5
+    (outcome.directory / "config.yaml").write_text(yaml.safe_dump(config))
+    with pytest.raises(UserError, match="other settings"):
+        train()
+
+
+@pytest.mark.parametrize(
+    ("method", "after"),
+    [("even", 3), ("opt", 5), ("opt", 11), ("ot", 8), ("kl", 4), ("minimax", 7), ("oracle", 9)],
+)
+def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, after: int
+) -> None:
+    extra = ["method.every=4"] if method == "oracle" else []
+    whole = train(f"method={method}", *extra, outputs=tmp_path / "whole")
+    draw = session_module.BatchStream.draw
+
+    def interrupting(self: Any, iteration: int) -> torch.Tensor:
+        if iteration == after:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return draw(self, iteration)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session_module.BatchStream, "draw", interrupting)
+        outcome = train(f"method={method}", *extra)
+    assert (outcome.status, outcome.exit_code) == ("interrupted", 143)
+    assert summary(outcome.directory)["status"] == "interrupted"
+    resumed = train(f"method={method}", *extra)
+    assert resumed.status == "finished"
+    assert any("resumed" in note for note in summary(resumed.directory)["notes"])
+    for name in ("metrics.csv", "weights.csv"):
+        assert rows(resumed.directory, name) == rows(whole.directory, name)
+    ours, theirs = summary(resumed.directory), summary(whole.directory)
+    for key in ("final", "worst", "weights", "regret"):
+        assert ours.get(key) == theirs.get(key)
+
+
+def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(outputs=tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    def dying(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:  # dies in the last measurement, after a checkpoint at 10
+        patch.setattr(session_module.Session, "_finish", dying)
+        with pytest.raises(Killed):
+            train()
+    resumed = train()
+    assert rows(resumed.directory) == rows(whole.directory)
+
+
+def test_resume_false_starts_from_the_beginning(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(*_: Any) -> None:
+        raise RuntimeError("cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session_module.Session, "_finish", dying)
+        with pytest.raises(RuntimeError):
+            train()
+    outcome = train("resume=false")
+    assert not summary(outcome.directory)["notes"]
+
+
+def test_a_diverged_run_says_where_and_keeps_its_checkpoint(train: Train) -> None:
+    outcome = train("training.learning_rate=1e6", "training.schedule=constant")
+    assert (outcome.status, outcome.exit_code) == ("diverged", 1)
+    found = summary(outcome.directory)
+    assert found["status"] == "diverged"
+    assert "iteration" in found["message"]
+    assert any(domain in found["message"] for domain in ("a", "b"))
+    assert "final" not in found
+
+
+def test_too_little_device_memory_is_a_line_with_a_smaller_batch(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(session_module, "train", full)
+    with pytest.raises(UserError, match=r"training.batch_size=20; try 10"):
+        train()
+
+
+def test_an_unwritable_output_folder_is_one_line(train: Train, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(UserError, match=r"paths.outputs") as error:
+        train(outputs=blocked)
+    assert "\n" not in str(error.value)
+
+
+def test_a_batch_that_the_domains_do_not_divide_is_said(train: Train) -> None:
+    outcome = train("training.batch_size=21")
+    found = summary(outcome.directory)
+    assert found["effective_batch"] == 20
+    assert "20 examples an iteration, 10 of each" in found["notes"][0]
+
+
+def test_individual_trains_on_one_domain_and_is_measured_on_all(train: Train) -> None:
+    by_index, by_name = train("method=individual"), train("method=individual", "method.domain=a")
+    assert by_name.status == "kept"
+    assert by_name.directory == by_index.directory
+    found = summary(by_index.directory)
+    assert found["weights"] == {"a": 1.0}
+    assert found["effective_batch"] == 20
+    assert set(found["final"]["train"]) == {"a", "b"}
+
+
+def test_validation_is_measured_apart(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    held_out = synthetic_domains().with_validation(0.2, seed=0)
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: held_out)
+    outcome = train("data.validation=0.2")
+    final = summary(outcome.directory)["final"]
+    assert final["val"]["a"]["examples"] == 12
+    assert final["train"]["a"]["examples"] == 48
+
+
+def test_early_measurements_may_take_a_subset_and_the_last_takes_all(train: Train) -> None:
+    outcome = train("evaluation.examples=10")
+    counts = {
+        (row["iteration"], row["split"]): row["examples"]
+        for row in rows(outcome.directory)
+        if row["domain"] == "a"
+    }
+    assert counts["0", "train"] == counts["8", "train"] == "10"
+    assert counts["12", "train"] == "60"
+    assert counts["0", "test"] == "30"
+    assert summary(outcome.directory)["measured_examples"] == {"a": 10, "b": 10}
+
+
+def test_predictions_are_the_final_models_and_agree_with_its_measures(
+    train: Train, domains: DomainSet
+) -> None:
+    outcome = train()
+    with np.load(outcome.directory / "predictions.npz", allow_pickle=False) as arrays:
+        logits, labels = arrays["test/b/logits"], arrays["test/b/label"]
+        assert logits.dtype == np.float16
+        np.testing.assert_array_equal(labels, domains["b"].test.targets)
+        accuracy = 100 * np.mean(logits.argmax(1) == labels)
+    final = summary(outcome.directory)["final"]["test"]["b"]["accuracy"]
+    assert accuracy == pytest.approx(final, abs=100 / 30 + 1e-9)  # float16 may tie an example
+    assert not (train("evaluation.predictions=false").directory / "predictions.npz").exists()
+
+
+def test_the_adversarys_share_of_the_time_is_in_the_summary(train: Train) -> None:
+    seconds = summary(train("method=opt").directory)["seconds"]
+    assert 0 < seconds["adversary"] < seconds["training"] < seconds["total"]
+    assert seconds["measurement"] > 0
+
+
+def test_l2_and_kl_regret_stays_below_its_proved_bound(train: Train) -> None:
+    for method in ("opt", "kl"):
+        for lam in ("0.01", "1"):
+            found = summary(train(f"method={method}", f"method.lam={lam}").directory)["regret"]
+            assert found["updates"] == 12
+            assert found["measured"] <= found["bound"] + 1e-12
