@@ -26,7 +26,7 @@ NumberOrAuto = Union[int, float, str]  # noqa: UP007
 OptionalNumber = Optional[float]  # noqa: UP045
 OptionalCount = Optional[int]  # noqa: UP045
 Prior = Optional[list[float]]  # noqa: UP045
-Cost = Optional[list[list[float]]]  # noqa: UP045
+Cost = Any  # OmegaConf types no nested lists; the range does
 
 ASCENT_STEPS = ("theory", "constant")
 EXPONENTIATED_STEPS = ("lemma1", "theorem1", "constant")

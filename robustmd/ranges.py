@@ -33,8 +33,9 @@ def _is_distribution(value: list[float]) -> bool:
     return all(is_number(x) and x >= 0 for x in value) and abs(sum(value) - 1.0) <= 1e-6
 
 
-def _is_cost(value: list[list[float]]) -> bool:
-    square = all(len(row) == len(value) for row in value)
+def _is_cost(value: Any) -> bool:
+    rows = value if isinstance(value, list) else [None]
+    square = all(isinstance(row, list) and len(row) == len(rows) for row in rows)
     return square and all(is_number(x) and x >= 0 for row in value for x in row)
 
 
@@ -56,5 +57,5 @@ ANYTHING = Allowed("anything", lambda v: True)
 
 
 def setting(default: Any, allowed: Allowed = ANYTHING) -> Any:
-    """A key of the config: its recorded default and its range; None passes where the type has it."""
+    """A key of the config: its recorded default and its range; null passes where it may be."""
     return field(default=default, metadata={"allowed": allowed})

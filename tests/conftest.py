@@ -133,3 +133,13 @@ def outputs(tmp_path: Path) -> OutputsBuilder:
     root = tmp_path / "outputs"
     root.mkdir()
     return OutputsBuilder(root)
+
+
+@pytest.fixture(scope="session")
+def prepared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with digits_mini prepared in it, once for all tests."""
+    from robustmd.domains import glyphs
+
+    cache = tmp_path_factory.mktemp("cache")
+    glyphs.load(cache, say=lambda _: None)
+    return cache

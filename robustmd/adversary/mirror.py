@@ -72,6 +72,7 @@ class MirrorAscent(Adversary):
         self.register_buffer("log_ratio", finite_log(self.p) - self.log_prior)
 
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # Where q pins p_k = 0, h_k = f_k moves nothing: log p_k stays at `finite_log(0)`.
         h = torch.sub(f, self.log_ratio, alpha=self.lam / 2)
         payoff = torch.dot(self.p, h)  # D = p·log(p/q), so that p·f − (λ/2) D = p·h
         if isinstance(self.step, TheoryStep) and self.step.needs_mu:

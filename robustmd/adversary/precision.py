@@ -25,11 +25,17 @@ class PreciseModule(nn.Module):
     """
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        def moved(tensor: Tensor) -> Tensor:
-            try:
-                new = fn(tensor)
-            except TypeError:  # MPS refuses float64
-                return fn(tensor.float())
-            return new if new.dtype == tensor.dtype else tensor.to(new.device)
+        # A submodule gets its parent's function, which is careful already.
+        return super()._apply(fn if isinstance(fn, _Careful) else _Careful(fn), recurse)
 
-        return super()._apply(moved, recurse)
+
+class _Careful:
+    def __init__(self, fn: Callable[[Tensor], Tensor]) -> None:
+        self.fn = fn
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        try:
+            new = self.fn(tensor)
+        except TypeError:  # MPS refuses float64
+            return self.fn(tensor.float())
+        return new if new.dtype == tensor.dtype else tensor.to(new.device)

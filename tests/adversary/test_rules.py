@@ -45,12 +45,15 @@ def test_a_million_harsh_updates_leave_a_distribution(make_rule):
     check_stays_a_distribution(make_rule(), 1_000_000)
 
 
-def test_weights_are_a_float32_distribution_from_the_start(make_rule):
+def test_weights_are_the_float32_of_the_distribution(make_rule):
     rule = make_rule()
     assert rule.weights.dtype == torch.float32
     assert rule.p.dtype == torch.float64
     assert rule.weights.min() >= 0
     assert abs(float(rule.weights.double().sum()) - 1) < 1e-6
+    for losses in torch.eye(K):
+        assert torch.equal(rule.weights, rule.p.float())
+        rule.update(losses)
     assert torch.equal(rule.weights, rule.p.float())
 
 

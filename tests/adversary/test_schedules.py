@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -25,6 +25,7 @@ def test_the_papers_example():
     assert best / plain == pytest.approx(0.4929, abs=5e-5)
 
 
+@settings(deadline=None)
 @given(sizes, lams, steps, st.floats(-3, 3))
 def test_c_star_minimises_the_bound(mu, lam, total_steps, exponent):
     c = optimal_c(mu, lam, total_steps)
@@ -45,6 +46,7 @@ def test_c_star_agrees_with_a_numerical_minimiser():
         assert math.exp(found.x) == pytest.approx(optimal_c(mu, lam, total), rel=1e-5)
 
 
+@settings(deadline=None)
 @given(sizes, lams, steps, st.integers(2, 50), st.floats(-3, 3))
 def test_c_star_of_kl_minimises_its_bound(mu, lam, total_steps, k, exponent):
     c = kl_optimal_c(mu, lam, total_steps, k)
@@ -59,6 +61,7 @@ def test_the_kl_bound_by_hand():
     assert kl_optimal_c(2, 0.5, 100, 1) == 0
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e4), steps.filter(lambda t: t <= 2000))
 def test_the_logarithm_bounds_the_sum_of_the_steps(c, total_steps):
     total = sum(schedules.theory_step(t, 1.0, c) for t in range(1, total_steps + 1))

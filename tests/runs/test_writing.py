@@ -1,0 +1,154 @@
+"""Writing a run directory: identity, whole files, checkpoints, one writer."""
+
+import multiprocessing
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustmd.errors import UserError
+from robustmd.runs import checkpoints, files
+from robustmd.runs.identity import canonical, config_hash, run_folder
+from robustmd.runs.writer import RunDirectory
+
+IDENTITY = {"data": {"name": "digits"}, "method": {"name": "opt", "lam": 0.1}}
+
+
+def test_the_folder_says_data_method_hash_and_seed() -> None:
+    path = run_folder(Path("outputs"), IDENTITY, 3)
+    assert path == Path("outputs/digits/opt") / config_hash(IDENTITY) / "seed=3"
+    assert len(config_hash(IDENTITY)) == 8
+
+
+def test_the_hash_is_fixed_for_all_versions_to_come() -> None:
+    """Old runs must stay found: this value may never change."""
+    assert config_hash(IDENTITY) == "f081ad82"
+
+
+scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5) | st.text(max_size=3)
+
+
+@given(st.dictionaries(st.text(max_size=3), scalars, max_size=4))
+def test_order_and_the_kind_of_number_do_not_matter(config: dict[str, Any]) -> None:
+    floats = {
+        key: float(v) if isinstance(v, int) and not isinstance(v, bool) else v
+        for key, v in reversed(config.items())
+    }
+    assert config_hash(config) == config_hash(floats)
+
+
+@given(scalars, scalars)
+def test_other_values_are_other_runs(one: Any, other: Any) -> None:
+    same = canonical(one) == canonical(other) and isinstance(one, bool) == isinstance(other, bool)
+    assert (config_hash({"a": one}) == config_hash({"a": other})) == same
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text("before")
+
+    def half(stream: IO[bytes]) -> None:
+        stream.write(b"aft")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        files.write_atomically(path, half)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["summary.json"]
+    files.write_atomically(path, lambda stream: stream.write(b"after") and None)
+    assert path.read_text() == "after"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    directory = RunDirectory(tmp_path / "seed=0")
+    with directory.locked():
+        directory.begin({"seed": 0}, {"device": "cpu"})
+    return directory
+
+
+def test_rows_are_cut_back_to_where_a_checkpoint_was(run: RunDirectory) -> None:
+    run.append_metrics([(0, "0.000", "train", "a", 2.5, 10.0, 60)])
+    lengths = run.lengths()
+    text = (run.path / files.METRICS).read_text()
+    run.append_metrics([(4, "1.000", "train", "a", 1.5, 20.0, 60)])
+    run.cut_back(lengths)
+    assert (run.path / files.METRICS).read_text() == text
+    assert text.splitlines() == [
+        "iteration,seconds,split,domain,loss,accuracy,examples",
+        "0,0.000,train,a,2.5,10.0,60",
+    ]
+
+
+def test_a_new_start_leaves_nothing_of_the_old(run: RunDirectory) -> None:
+    run.append_log("old")
+    checkpoints.save(run.path, 5, {"iteration": 5})
+    with run.locked():
+        run.begin({"seed": 0}, {"device": "cpu"})
+    assert not (run.path / files.LOG).exists()
+    assert checkpoints.newest(run.path) is None
+
+
+def test_the_last_two_checkpoints_are_kept_and_a_damaged_one_is_passed_over(
+    run: RunDirectory,
+) -> None:
+    for iteration in (5, 10, 15):
+        checkpoints.save(run.path, iteration, {"iteration": iteration, "w": torch.ones(3)})
+    folder = run.path / files.CHECKPOINTS
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "iteration-00000010.pt",
+        "iteration-00000015.pt",
+    ]
+    newest = folder / "iteration-00000015.pt"
+    newest.write_bytes(newest.read_bytes()[:100])
+    found = checkpoints.newest(run.path)
+    assert found is not None
+    assert found["iteration"] == 10
+
+
+class Evil:
+    """What a pickle could run."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (os.mkdir, ("evil",))
+
+
+def test_a_final_model_is_loaded_as_data_only(
+    run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"w": Evil()}, run.path / files.CHECKPOINTS / files.FINAL_MODEL)
+    with pytest.raises(UserError, match="cannot be read as a checkpoint"):
+        checkpoints.load_final_model(run.path)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_missing_final_model_is_said(run: RunDirectory) -> None:
+    with pytest.raises(UserError, match="no final model"):
+        checkpoints.load_final_model(run.path)
+
+
+def hold(path: Path, taken: Any, release: Any) -> None:
+    with RunDirectory(path).locked():
+        taken.set()
+        release.wait(20)
+
+
+def test_a_second_writer_is_told_who_holds_the_run_and_a_dead_one_holds_nothing(
+    tmp_path: Path,
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    taken, release = context.Event(), context.Event()
+    other = context.Process(target=hold, args=(tmp_path, taken, release))
+    other.start()
+    assert taken.wait(60)
+    with pytest.raises(UserError, match=f"process {other.pid} on"), RunDirectory(tmp_path).locked():
+        pass
+    other.kill()
+    other.join()
+    with RunDirectory(tmp_path).locked():
+        pass

@@ -1,0 +1,184 @@
+"""The command as a user types it: light help, one-line errors, exit codes, sweeps."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from robustmd import cli
+
+TINY = ["backbone.width=0.05", "training.batch_size=20", "runtime.device=cpu", "runtime.threads=1"]
+
+
+@pytest.fixture
+def robustmd(tmp_path: Path, prepared_cache: Path):
+    """Runs the command in an empty folder; returns the finished process."""
+
+    def go(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "robustmd", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=tmp_path,
+            env={**os.environ, "ROBUSTMD_CACHE": str(prepared_cache)},
+            check=False,
+        )
+
+    return go
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["--version"]])
+def test_help_is_light(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom robustmd.cli import main\n"
+        f"try: main({arguments})\nexcept SystemExit: pass\n"
+        "print([m for m in ('torch','hydra','pandas','matplotlib','numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_names_every_command_and_three_to_start_with(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main([]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {name}" in text for name in cli.COMMANDS)
+    assert sum(line.startswith("  robustmd ") for line in text.splitlines()) == 3
+
+
+def test_an_unknown_command_is_a_line_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tran"]) == 2
+    assert "no command 'tran'" in capsys.readouterr().err
+
+
+def test_a_bug_of_ours_is_a_traceback_and_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cli.COMMANDS, "report", lambda _: 1 // 0)
+    assert cli.main(["report"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["training.iteratons=5"], "training.iteratons: no such key; did you mean"),
+        (["+training.iteratons=5"], "training.iteratons: no such key; did you mean"),
+        (["method=optt"], "method=optt: no such option; allowed: best_response, even"),
+        (["method=even", "method.lam=0.1"], "method.lam: no such key for method=even"),
+        (["method.lam=0"], "method.lam=0.0: must be a number > 0"),
+        (["metod=opt"], "metod: no such key; did you mean method?"),
+        (["training=3"], "must be a string or a list"),
+        (["a", "b="], "missing EQUAL"),
+        (["--foo"], "--foo: no such flag"),
+        (["-m", "seed=0,1", "--cfg", "job"], "Only one of"),
+        (["runtime.device=cuda:99"], "no such device on this machine"),
+    ],
+)
+def test_a_mistake_is_one_line_and_code_2_and_leaves_nothing(
+    robustmd, tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    done = robustmd("train", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_config_is_shown_without_torch(robustmd) -> None:
+    done = robustmd("train", "method=even", "--cfg", "job")
+    assert done.returncode == 0
+    assert "  name: even" in done.stdout
+
+
+def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(
+    robustmd, tmp_path: Path
+) -> None:
+    command = ["train", "-m", "method=even,opt", "seed=0,1", "training.iterations=4", *TINY]
+    first = robustmd(*command)
+    assert first.returncode == 0, first.stderr
+    assert "[run 4 of 4]" in first.stdout
+    directories = list((tmp_path / "outputs").glob("*/*/*/seed=*"))
+    assert len(directories) == 4
+    again = robustmd(*command)
+    assert again.returncode == 0
+    assert again.stdout.count("not trained again") == 4
+
+
+def test_a_sweep_goes_on_after_a_failed_run_and_prints_every_failure(
+    robustmd, tmp_path: Path
+) -> None:
+    done = robustmd(
+        "train", "-m", "method=individual", "method.domain=0,7,1,8", "training.iterations=4", *TINY
+    )
+    assert done.returncode == 2
+    assert len(list((tmp_path / "outputs").glob("*/*/*/seed=*"))) == 2
+    listed = done.stderr.partition("2 runs did not finish:")[2]
+    assert "method.domain=7" in listed
+    assert "method.domain=8" in listed
+
+
+def test_a_preset_needs_no_flag_and_takes_overrides(robustmd, tmp_path: Path) -> None:
+    done = robustmd("train", "experiment=demo", "seed=0", "training.iterations=2", *TINY)
+    assert done.returncode == 0, done.stderr
+    assert "[run 4 of 4]" in done.stdout
+    methods = {path.parent.parent.name for path in (tmp_path / "outputs").glob("*/*/*/seed=0")}
+    assert methods == {"individual", "even", "opt"}
+    assert len(list((tmp_path / "outputs").glob("*/individual/*"))) == 2
+
+
+def test_evaluate_agrees_with_the_runs_summary(robustmd, tmp_path: Path) -> None:
+    robustmd("train", "training.iterations=4", *TINY)
+    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    done = robustmd("evaluate", str(run), "runtime.threads=1")
+    assert done.returncode == 0, done.stderr
+    assert "agrees with summary.json" in done.stdout
+    summary = json.loads((run / "summary.json").read_text())
+    summary["final"]["test"]["printed"]["loss"] += 0.1
+    (run / "summary.json").write_text(json.dumps(summary))
+    done = robustmd("evaluate", str(run))
+    assert done.returncode == 1
+    assert "differs from summary.json in: test/printed" in done.stdout
+
+
+def test_evaluates_mistakes_are_lines(robustmd, tmp_path: Path) -> None:
+    done = robustmd("evaluate", "nowhere")
+    assert done.returncode == 2
+    assert done.stderr == "robustmd: nowhere: no run directory (it has no readable config.yaml)\n"
+    (tmp_path / "config.yaml").write_text("seed: 0")
+    done = robustmd("evaluate", ".", "seed=1")
+    assert done.returncode == 2
+    assert "evaluate takes key=value with runtime, paths" in done.stderr
+
+
+def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
+    tmp_path: Path, prepared_cache: Path
+) -> None:
+    arguments = [sys.executable, "-m", "robustmd", "train", "training.iterations=100000", *TINY]
+    process = subprocess.Popen(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "ROBUSTMD_CACHE": str(prepared_cache)},
+    )
+    assert process.stdout is not None
+    assert "iteration 0/" in process.stdout.readline()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped by SIGINT after iteration" in out
+    assert not err
+    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["status"] == "interrupted"
+    assert 0 < summary["iterations_done"] < 100000

@@ -1,0 +1,49 @@
+"""Every file of conf/ composes, is typed, and is in range."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
+
+import robustmd
+from robustmd.settings import OPTIONS, validate
+from robustmd.typed import typed
+
+CONF = Path(robustmd.__file__).parent.parent / "conf"
+FILES = sorted(CONF.glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}={p.stem}")
+def test_every_option_composes_and_is_in_range(path: Path) -> None:
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        composed = compose(
+            "config",
+            overrides=[f"{path.parent.name}={path.stem}"],
+            return_hydra_config=path.parent.name == "experiment",
+        )
+    OmegaConf.set_struct(composed, False)
+    composed.pop("hydra", None)
+    validate(typed(composed))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}={p.stem}")
+def test_every_option_begins_with_what_it_is(path: Path) -> None:
+    assert re.match(r"# \S+", path.read_text("utf-8"))
+
+
+def test_conf_and_schema_have_the_same_options() -> None:
+    for group in ("data", "method"):
+        assert {p.stem for p in (CONF / group).glob("*.yaml")} == set(OPTIONS[group])
+
+
+def test_a_data_set_brings_its_defaults_and_the_command_line_wins() -> None:
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        digits = compose("config", overrides=["data=digits"])
+        overridden = compose(
+            "config", overrides=["data=digits", "backbone=alexnet_quarter", "training.iterations=7"]
+        )
+    assert (digits.backbone.width, digits.training.iterations) == (1.0, 5000)
+    assert (overridden.backbone.width, overridden.training.iterations) == (0.25, 7)
+    assert overridden.training.learning_rate == 0.01

@@ -1,0 +1,174 @@
+"""Every wrong setting is one line that names the key, the value and what is allowed."""
+
+import dataclasses
+
+import pytest
+from omegaconf import OmegaConf
+
+from robustmd import settings
+from robustmd.errors import UserError
+from robustmd.method_settings import METHODS
+from robustmd.settings import as_dict, number_changing, settled, validate
+from robustmd.typed import typed
+from tiny import composed
+
+DOMAINS = ("handwritten", "printed")
+
+
+@pytest.mark.parametrize(
+    ("override", "allowed"),
+    [
+        ("method.lam=0", "a number > 0"),
+        ("method.lam=-1", "a number > 0"),
+        ("method.lam=nan", "a number > 0"),
+        ("method.lam=inf", "a number > 0"),
+        ("method.lam=abc", "a number > 0"),
+        ("method.c=-1", "auto or a number >= 0"),
+        ("method.c=automatic", "auto or a number >= 0"),
+        ("method.step=exact", "one of theory, constant"),
+        ("training.iterations=-5", "a whole number >= 1"),
+        ("training.iterations=0", "a whole number >= 1"),
+        ("training.iterations=1.5", "a whole number >= 1"),
+        ("training.learning_rate=0", "a number > 0"),
+        ("training.momentum=1", "a number in [0, 1)"),
+        ("training.weight_decay=-0.5", "a number >= 0"),
+        ("training.schedule=linear", "one of constant, cosine"),
+        ("data.validation=1", "a number in [0, 1)"),
+        ("evaluation.every=0", "a whole number >= 1"),
+        ("runtime.device=gpu", "auto, cpu, cuda, cuda:N or mps"),
+        ("runtime.threads=0", "a whole number >= 1"),
+        ("method.prior=[0.3,0.3]", "a distribution over the domains"),
+        ("method.prior=[1.5,-0.5]", "a distribution over the domains"),
+        ("method.prior=[a,b]", "a distribution over the domains"),
+        ("seed=-1", "a whole number from 0"),
+        ("force=maybe", "true or false"),
+        ("backbone.width=0", "a number > 0"),
+    ],
+)
+def test_a_value_out_of_range_names_key_value_and_what_is_allowed(
+    override: str, allowed: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        validate(composed(override))
+    key, _, value = override.partition("=")
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.startswith(key)
+    assert allowed in message
+    assert value.strip("[]").split(",")[0] in message
+
+
+@pytest.mark.parametrize(
+    ("override", "near"),
+    [("+training.iteratons=5", "training.iterations"), ("+sed=3", "seed")],
+)
+def test_a_new_misspelt_key_is_refused_with_the_nearest(override: str, near: str) -> None:
+    with pytest.raises(UserError, match=f"no such key.*did you mean {near}"):
+        composed(override)
+
+
+def test_a_key_that_the_method_does_not_have_is_refused() -> None:
+    with pytest.raises(UserError, match=r"method.lam: no such key for method=even"):
+        composed("method=even", "+method.lam=0.1")
+
+
+def test_an_unknown_option_is_refused() -> None:
+    config = OmegaConf.create({"method": {"name": "best"}, "data": {"name": "digits_mini"}})
+    with pytest.raises(UserError, match="no such option; allowed: digits_mini"):
+        typed(OmegaConf.create({"data": {"name": "digit"}}))
+    config.backbone = {"name": "alexnet"}
+    with pytest.raises(UserError, match="method=best: no such option; allowed: individual"):
+        typed(config)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["training.batch_size=1"], r"training.batch_size=1: must be at least .* 2"),
+        (["method.prior=[0.2,0.3,0.5]"], "has 3 entries; must have 2"),
+        (["method=ot", "method.cost=[[0,1,1],[1,0,1],[1,1,0]]"], "must be 2×2"),
+        (["method=individual", "method.domain=svhn"], "one of handwritten, printed"),
+        (["method=individual", "method.domain=2"], "index from 0 to 1"),
+        (["method=individual", "method.domain=-1"], "index from 0 to 1"),
+    ],
+)
+def test_what_depends_on_the_domains_is_checked_against_them(
+    overrides: list[str], message: str
+) -> None:
+    config = composed(*overrides)
+    validate(config)
+    with pytest.raises(UserError, match=message):
+        settled(config, DOMAINS)
+
+
+def test_an_individual_may_train_on_a_single_example_a_batch() -> None:
+    settled(composed("method=individual", "training.batch_size=1"), DOMAINS)
+
+
+def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
+    with pytest.raises(UserError, match="method.eta"):
+        validate(composed("method.step=constant"))
+    with pytest.raises(UserError, match="method.eta"):
+        validate(composed("method.eta=0.1"))
+    validate(composed("method.step=constant", "method.eta=0.1"))
+
+
+def test_index_and_name_of_a_domain_are_the_same_run() -> None:
+    by_index = settled(composed("method=individual", "method.domain=1"), DOMAINS)
+    by_name = settled(composed("method=individual", "method.domain=printed"), DOMAINS)
+    assert number_changing(as_dict(by_index)) == number_changing(as_dict(by_name))
+
+
+def test_what_changes_no_number_is_not_in_the_identity() -> None:
+    plain = number_changing(as_dict(composed()))
+    same = composed(
+        "seed=7",
+        "runtime.threads=1",
+        "logging.every=3",
+        "checkpoint.every=9",
+        "paths.outputs=elsewhere",
+        "force=true",
+        "resume=false",
+    )
+    assert number_changing(as_dict(same)) == plain
+    for override in ("method.lam=2", "training.momentum=0", "evaluation.every=7"):
+        assert number_changing(as_dict(composed(override))) != plain
+
+
+def test_keys_at_their_recorded_default_are_left_out() -> None:
+    """So that a key that is added later does not orphan old runs."""
+    identity = number_changing(as_dict(composed()))
+    assert identity["method"] == {"name": "opt"}
+    assert "momentum" not in identity["training"]
+    assert identity["training"]["learning_rate"] == 0.03
+
+
+def test_recorded_defaults_never_change() -> None:
+    """They are part of every old run's identity: add keys, but change none of these."""
+    recorded = {
+        name: {k: v for k, v in dataclasses.asdict(schema()).items() if k != "name"}
+        for name, schema in METHODS.items()
+    }
+    ascent = {"lam": 1.0, "c": "auto", "mu": None, "prior": None, "step": "theory", "eta": None}
+    assert recorded["opt"] == recorded["kl"] == ascent
+    assert recorded["ot"] == {**ascent, "nu": 1.0, "cost": None, "sweeps": 10}
+    assert dataclasses.asdict(settings.Training()) == {
+        "iterations": 5000,
+        "batch_size": 200,
+        "learning_rate": 0.01,
+        "momentum": 0.9,
+        "weight_decay": 5e-4,
+        "schedule": "constant",
+    }
+
+
+def test_paths_are_whole_and_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROBUSTMD_DATA", "~/mine")
+    monkeypatch.setenv("ROBUSTMD_CACHE", "/prepared")
+    paths = composed("paths.outputs=here").paths
+    assert paths.data is not None
+    assert paths.data.endswith("/mine")
+    assert "~" not in paths.data
+    assert paths.cache == "/prepared"
+    assert paths.outputs.startswith("/")
+    assert composed("paths.data=/given").paths.data == "/given"
