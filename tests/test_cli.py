@@ -98,9 +98,7 @@ def test_the_config_is_shown_without_torch(robustmd) -> None:
     assert "  name: even" in done.stdout
 
 
-def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(
-    robustmd, tmp_path: Path
-) -> None:
+def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(robustmd, tmp_path: Path) -> None:
     command = ["train", "-m", "method=even,opt", "seed=0,1", "training.iterations=4", *TINY]
     first = robustmd(*command)
     assert first.returncode == 0, first.stderr

@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 from omegaconf import OmegaConf
+from tiny import composed
 
 from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS
 from robustmd.settings import as_dict, number_changing, settled, validate
 from robustmd.typed import typed
-from tiny import composed
 
 DOMAINS = ("handwritten", "printed")
 
@@ -106,9 +106,9 @@ def test_an_individual_may_train_on_a_single_example_a_batch() -> None:
 
 
 def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
-    with pytest.raises(UserError, match="method.eta"):
+    with pytest.raises(UserError, match=r"method\.eta="):
         validate(composed("method.step=constant"))
-    with pytest.raises(UserError, match="method.eta"):
+    with pytest.raises(UserError, match=r"method\.eta="):
         validate(composed("method.eta=0.1"))
     validate(composed("method.step=constant", "method.eta=0.1"))
 

@@ -14,8 +14,8 @@ def synthetic_domains(seed: int = 0, examples: int = 60) -> DomainSet:
 
     def split(count: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
         labels = np.arange(count) % 3
-        images = 60.0 + 60.0 * labels[:, None, None, None] + random.normal(
-            0, noise, (count, 32, 32, 3)
+        images = (
+            60.0 + 60.0 * labels[:, None, None, None] + random.normal(0, noise, (count, 32, 32, 3))
         )
         return images.clip(0, 255).astype(np.uint8), labels.astype(np.int64)
 

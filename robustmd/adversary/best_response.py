@@ -16,16 +16,17 @@ class BestResponse(Adversary):
 
         p ← argmax_{p∈Δ} p·f(W_t) − (λ/2) D(p‖q)    f: the full-data losses, before the model's step
 
-    The theorem updates at every iteration and, as printed, leaves out the regularizer; it holds
-    for the L2-regularised objective only (see docs). p₁ is uniform.
+    The theorem updates at every iteration. As printed it leaves out the regularizer, and is not
+    true: F(W) = max_p p·f(W) is not smooth. With L2 it holds (`schedules.theorem4_smoothness`).
+    p₁ is uniform (with KL on the prior's support, for q_k = 0 pins p_k = 0).
 
-    | symbol | argument    | range                                                             |
-    |--------|-------------|-------------------------------------------------------------------|
-    | K      | num_domains | ≥ 1                                                               |
+    | symbol | argument    | range                                                              |
+    |--------|-------------|--------------------------------------------------------------------|
+    | K      | num_domains | ≥ 1                                                                |
     | D      | regularizer | `L2()`, `KL()`, `EntropicOT()`; None: all mass on the worst domain |
-    | λ      | lam         | > 0; only without a regularizer None                              |
-    |        | every       | ≥ 1 iterations between updates; the theorem's is 1                |
-    | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                    |
+    | λ      | lam         | > 0; None only without a regularizer                               |
+    |        | every       | ≥ 1 iterations between updates; the theorem's is 1                 |
+    | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                     |
 
     A value out of range raises a ValueError.
     """

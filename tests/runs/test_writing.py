@@ -58,7 +58,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space"):
         files.write_atomically(path, half)
     assert path.read_text() == "before"
-    assert os.listdir(tmp_path) == ["summary.json"]
+    assert [child.name for child in tmp_path.iterdir()] == ["summary.json"]
     files.write_atomically(path, lambda stream: stream.write(b"after") and None)
     assert path.read_text() == "after"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tiny import composed, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.training import run as run_module
-from tiny import composed, synthetic_domains
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from tiny import synthetic_domains
 from torch import nn
 from torch.nn import functional
 
 from robustmd.training import measurement
 from robustmd.training.measurement import Measure, measure, worst
 from robustmd.training.resident import gather_batch, normalised, resident_splits
-from tiny import synthetic_domains
 
 CPU = torch.device("cpu")
 

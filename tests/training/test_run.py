@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from tiny import synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS
 from robustmd.training import run as run_module
 from robustmd.training import session as session_module
-from tiny import synthetic_domains
 
 Train = Callable[..., Any]
 
