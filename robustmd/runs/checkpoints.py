@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,11 @@ def _all(folder: Path) -> list[Path]:
 def _write(path: Path, state: dict[str, Any]) -> None:
     import torch  # noqa: PLC0415 - reading runs must not load it
 
-    files.write_atomically(path, lambda stream: torch.save(state, stream))
+    # Into memory first: on a full disk torch's own writer hides the OSError behind another one.
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    buffer.seek(0)
+    files.write_atomically(path, lambda stream: shutil.copyfileobj(buffer, stream))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -140,7 +141,8 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         conclude("failed", message)
         raise UserError(message) from None
     except BaseException as error:
-        conclude("failed", f"{type(error).__name__}: {error}")
+        with contextlib.suppress(OSError):  # a full disk takes no summary either
+            conclude("failed", f"{type(error).__name__}: {error}")
         raise
     conclude("finished", None)
     checkpoints.drop(directory.path)

@@ -1,6 +1,7 @@
 """Whole runs on tiny domains: what is written, what is kept, what is refused, what goes on."""
 
 import csv
+import errno
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from tiny import synthetic_domains
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS
+from robustmd.runs import files
 from robustmd.training import run as run_module
 from robustmd.training import session as session_module
 
@@ -218,6 +220,27 @@ def test_an_unwritable_output_folder_is_one_line(train: Train, tmp_path: Path) -
     with pytest.raises(UserError, match=r"paths.outputs") as error:
         train(outputs=blocked)
     assert "\n" not in str(error.value)
+
+
+def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_when_there_is_room(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(outputs=tmp_path / "whole")
+    write = files.write_atomically
+
+    def full_after_the_first_checkpoint(path: Path, content: Any) -> None:
+        if path.name == "iteration-00000010.pt":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_atomically", full_after_the_first_checkpoint)
+        with pytest.raises(UserError, match=r"No space left on device; free .* paths.outputs"):
+            train()
+    (directory,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    assert summary(directory)["status"] == "failed"
+    assert "No space left" in summary(directory)["message"]
+    assert rows(train().directory) == rows(whole.directory)
 
 
 def test_a_batch_that_the_domains_do_not_divide_is_said(train: Train) -> None:
