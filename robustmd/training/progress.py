@@ -7,6 +7,7 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 
@@ -34,11 +35,13 @@ class RunProgress:
         self._weights = ""
         self._worst = ""
         self._bar = Progress(
-            TextColumn("{task.completed:>5.0f}/{task.total:.0f}"),
-            BarColumn(bar_width=24),
-            _Rate(),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=_whole()),
+            BarColumn(bar_width=12),
+            _Rate(table_column=_whole()),
+            TimeRemainingColumn(compact=True, table_column=_whole()),
+            TextColumn(
+                "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")
+            ),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -74,6 +77,11 @@ class RunProgress:
                 highlight=False,
                 soft_wrap=True,
             )
+
+
+def _whole() -> Column:
+    """A column that keeps its width on a narrow terminal."""
+    return Column(no_wrap=True)
 
 
 def _few(weights: Mapping[str, float], most: int = 4) -> list[tuple[str, float]]:

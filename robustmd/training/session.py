@@ -66,7 +66,8 @@ class Session:
         self.subset = _measured_positions(config, self.splits["train"])
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
         self.stop = StopRequest()
-        self._latest_weights: dict[str, float] = {}
+        first = self.learner.adversary.weights.tolist()
+        self._latest_weights = dict(zip(self.trained, first, strict=True))
 
     # --- the run -----------------------------------------------------------------------------
 
