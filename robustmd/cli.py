@@ -6,6 +6,7 @@ Light on purpose: `--help` imports neither torch nor hydra; each command imports
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -52,6 +53,12 @@ def report(arguments: Sequence[str]) -> int:
     return command.run(parser.parse_args(list(arguments)))
 
 
+def complete(arguments: Sequence[str]) -> int:
+    """Shell completion: Hydra's script calls the bare program, with `train` still in the line."""
+    os.environ["COMP_LINE"] = os.environ.get("COMP_LINE", "").replace(" train", "", 1)
+    return train(arguments)
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "train": train,
     "evaluate": evaluate,
@@ -62,8 +69,8 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command. Returns the exit code: 0, 2 for a user's mistake, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given and given[0].startswith("-sc"):  # Hydra's shell completion calls the bare program
-        given.insert(0, "train")
+    if given and given[0] == "-sc":
+        return guarded(lambda: complete(given))
     if not given or given[0] in ("-h", "--help", "help"):
         print(USAGE, end="")
         return 0

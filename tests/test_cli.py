@@ -98,6 +98,18 @@ def test_the_config_is_shown_without_torch(robustmd) -> None:
     assert "  name: even" in done.stdout
 
 
+def test_the_shell_completes_what_follows_train(
+    robustmd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_LINE", "robustmd train method=o")
+    monkeypatch.setenv("COMP_POINT", "23")
+    assert set(robustmd("-sc", "query=bash").stdout.split()) == {
+        "method=opt",
+        "method=oracle",
+        "method=ot",
+    }
+
+
 def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(robustmd, tmp_path: Path) -> None:
     command = ["train", "-m", "method=even,opt", "seed=0,1", "training.iterations=4", *TINY]
     first = robustmd(*command)

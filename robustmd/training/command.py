@@ -121,7 +121,8 @@ def _conclude(failures: list[Failure]) -> int:
 def _arguments(arguments: Sequence[str]) -> Iterator[None]:
     """Hydra reads sys.argv itself; the sub-command must not be in it."""
     before = sys.argv
-    sys.argv = ["robustmd train", *arguments]
+    # The completion script binds itself to the program's name, which has no sub-command in it.
+    sys.argv = ["robustmd" if "-sc" in arguments else "robustmd train", *arguments]
     try:
         size = sweep_size(arguments)
         if size:

@@ -41,7 +41,25 @@ def _digits(data: settings.Digits, paths: settings.Paths, say: Say) -> DomainSet
     )
 
 
+def _folder(data: settings.Folder, paths: settings.Paths, say: Say) -> DomainSet:
+    from robustmd.domains import folder  # noqa: PLC0415
+
+    assert paths.cache is not None
+    return folder.load(
+        Path(paths.cache),
+        root=Path(data.root) if data.root else None,
+        manifest=Path(data.manifest) if data.manifest else None,
+        outside=data.outside,
+        size=data.size,
+        test_share=data.test_share,
+        split_seed=data.split_seed,
+        skip_unreadable=data.skip_unreadable,
+        say=say,
+    )
+
+
 LOADERS: dict[str, Callable[[Any, settings.Paths, Say], DomainSet]] = {
     "digits_mini": _digits_mini,
     "digits": _digits,
+    "folder": _folder,
 }

@@ -51,7 +51,7 @@ class Session:
     ) -> None:
         self.config, self.domains, self.device, self.directory = config, domains, device, directory
         self.splits = resident_splits(domains, device)
-        self.trained = trained_domains(config, domains)
+        self.trained = settings.trained_domains(config, domains.names)
         self.batches = BatchStream(
             {name: len(self.splits["train"][name]) for name in self.trained},
             config.training.batch_size,
@@ -210,13 +210,6 @@ class Session:
         self.clock.load_state_dict(state["clock"])
         self.directory.cut_back(state["lengths"])
         self.marginal_error = state["marginal_error"]
-
-
-def trained_domains(config: settings.Config, domains: DomainSet) -> tuple[str, ...]:
-    """The domains that the model trains on: all, or Individual's one."""
-    if config.method.name == "individual":
-        return (config.method.domain,)
-    return tuple(domains.names)
 
 
 def _measured_positions(
