@@ -37,8 +37,7 @@ def test_same_seed_same_split_other_seed_other_split(data):
     first, again, other = (data.with_validation(0.2, seed) for seed in (3, 3, 4))
     assert np.array_equal(first["a"].val.rows, again["a"].val.rows)
     assert not np.array_equal(first["a"].val.rows, other["a"].val.rows)
-    assert first.fingerprint == again.fingerprint
-    assert len({data.fingerprint, first.fingerprint, other.fingerprint}) == 3
+    assert data.fingerprint == first.fingerprint == other.fingerprint  # the data is the same
 
 
 def test_choice_is_the_domains_own(data):
