@@ -67,6 +67,10 @@ class RunProgress:
             self._task, completed=iteration, description=f"{self._weights}  {self._worst}"
         )
 
+    def say(self, line: str) -> None:
+        """A line of its own, above the bar."""
+        self._console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+
     def measured(self, iteration: int, worst_loss: float, worst_accuracy: float) -> None:
         """After a measurement: the worst domain's loss (nats) and accuracy (%) in training."""
         self._worst = f"worst loss {worst_loss:.4f}"

@@ -66,6 +66,7 @@ class Session:
         self.subset = _measured_positions(config, self.splits["train"])
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
         self.stop = StopRequest()
+        self._announced: set[str] = set()
         first = self.learner.adversary.weights.tolist()
         self._latest_weights = dict(zip(self.trained, first, strict=True))
 
@@ -164,6 +165,15 @@ class Session:
                     )
                 )
         self.progress.iterated(self.learner.iteration, self._latest_weights)
+        self._announce()
+
+    def _announce(self) -> None:
+        """Say every kind of warning once, when it first holds."""
+        for kind, warning in self.warnings().items():
+            if kind not in self._announced:
+                self._announced.add(kind)
+                self.directory.append_log(f"warning: {warning}")
+                self.progress.say(f"warning: {warning}")
 
     def _full_losses(self) -> torch.Tensor:
         """f(W_t) over the trained domains' whole training sets; the method's own time."""
@@ -179,11 +189,11 @@ class Session:
         if error is not None:
             self.marginal_error = max(self.marginal_error, float(error))
 
-    def warnings(self) -> list[str]:
-        """What a user should be told of the run so far."""
-        found = [self.watch.warning] if self.watch.warning else []
+    def warnings(self) -> dict[str, str]:
+        """What a user should be told of the run so far, by kind."""
+        found = {"weights": self.watch.warning} if self.watch.warning else {}
         if self.marginal_error > LARGEST_MARGINAL_ERROR:
-            found.append(
+            found["marginal error"] = (
                 f"Sinkhorn's sweeps left a marginal error of up to {self.marginal_error:.1e}: "
                 "more method.sweeps, or a smaller method.nu, make the direction exact"
             )

@@ -45,7 +45,7 @@ def summarise(
             "measurement": clock.seconds("measurement"),
             **spent,
         },
-        "warnings": session.warnings(),
+        "warnings": list(session.warnings().values()),
         "notes": notes,
     }
     if learner.regret is not None and learner.iteration > 0 and status != "diverged":
