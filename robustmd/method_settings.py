@@ -129,10 +129,25 @@ def check_method(method: Any) -> None:
     """What depends on two keys of one method.
 
     Raises:
-        UserError: a constant step without its size, or a size that nothing reads.
+        UserError: a constant step without its size, or a value that nothing would read.
     """
-    step, eta = getattr(method, "step", None), getattr(method, "eta", None)
-    if step == "constant" and eta is None:
+    step, regularizer = getattr(method, "step", None), getattr(method, "regularizer", None)
+    if step == "constant" and method.eta is None:
         raise UserError("method.eta=null: method.step=constant needs its size, a number > 0")
-    if step not in (None, "constant") and eta is not None:
-        raise UserError(f"method.eta={eta}: only method.step=constant has it; step is {step}")
+    unread = [
+        ("eta", step not in (None, "constant"), "only method.step=constant has it"),
+        ("c", step == "constant", "method.step=constant has none"),
+        ("gamma", step == "constant", "method.step=constant has none"),
+        (
+            "mu",
+            step == "constant" or getattr(method, "c", "auto") != "auto",
+            "only c=auto reads it",
+        ),
+        ("nu", regularizer not in (None, "ot"), "only method.regularizer=ot has it"),
+        ("cost", regularizer not in (None, "ot"), "only method.regularizer=ot has it"),
+        ("prior", regularizer == "none", "method.regularizer=none has none"),
+    ]
+    for key, has_no_effect, why in unread:
+        value = getattr(method, key, None)
+        if has_no_effect and value != getattr(type(method), key, None):
+            raise UserError(f"method.{key}={value}: {why}; leave it out")

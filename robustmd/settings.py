@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Optional
 
 from robustmd.errors import UserError
@@ -20,9 +21,12 @@ from robustmd.ranges import (
     COUNT,
     COUNT_OR_ZERO,
     DEVICE,
+    IMAGE_SIDE,
+    NAMES,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
+    SHARE,
     Allowed,
     one_of,
     setting,
@@ -52,6 +56,29 @@ class Digits:
     svhn: Svhn = field(default_factory=Svhn)
     verify: bool = True
     validation: float = setting(0.0, BELOW_ONE)
+
+
+@dataclass
+class Folder:
+    """`data=folder`: a user's own domains; exactly one of root and manifest, made absolute."""
+
+    name: str = "folder"
+    root: Optional[str] = None  # noqa: UP045
+    manifest: Optional[str] = None  # noqa: UP045
+    outside: bool = False
+    size: int = setting(32, IMAGE_SIDE)
+    test_share: float = setting(0.2, SHARE)
+    split_seed: int = setting(0, SEED)
+    skip_unreadable: bool = False
+    unseen: list[str] = field(default_factory=list, metadata={"allowed": NAMES})
+    validation: float = setting(0.0, BELOW_ONE)
+
+    def __post_init__(self) -> None:
+        """A relative path means another folder elsewhere, so it must not be a run's identity;
+        the order of `unseen` means nothing."""
+        self.root = str(Path(self.root).expanduser().absolute()) if self.root else None
+        self.manifest = str(Path(self.manifest).expanduser().absolute()) if self.manifest else None
+        self.unseen = sorted(set(self.unseen))
 
 
 # --- backbone -----------------------------------------------------------------------------------
@@ -110,7 +137,7 @@ class Paths:
     outputs: str = "outputs"
 
 
-DATA = {"digits_mini": DigitsMini, "digits": Digits}
+DATA = {"digits_mini": DigitsMini, "digits": Digits, "folder": Folder}
 BACKBONES = {"alexnet": AlexNet}
 OPTIONS: Mapping[str, Mapping[str, type]] = {
     "data": DATA,
@@ -174,8 +201,18 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
         _validate_against(config, list(domains))
 
 
+def trained_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
+    """The domains that the model trains on: all but `data.unseen`, or Individual's one."""
+    if config.method.name == "individual":
+        return (domain_name(config.method.domain, domains),)
+    unseen = getattr(config.data, "unseen", [])
+    return tuple(name for name in domains if name not in unseen)
+
+
 def _validate_against(config: Config, domains: Sequence[str]) -> None:
-    count, names = len(domains), ", ".join(domains)
+    _validate_unseen(config, domains)
+    trained = trained_domains(config, domains)
+    count, names = len(trained), ", ".join(trained)
     batch, prior = config.training.batch_size, getattr(config.method, "prior", None)
     if config.method.name != "individual" and batch < count:
         raise UserError(
@@ -192,8 +229,22 @@ def _validate_against(config: Config, domains: Sequence[str]) -> None:
         raise UserError(
             f"method.cost={cost}: is {len(cost)}×{len(cost)}; must be {count}×{count} for {names}"
         )
-    if config.method.name == "individual":
-        domain_name(config.method.domain, domains)
+
+
+def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
+    unseen = getattr(config.data, "unseen", [])
+    written = f"data.unseen=[{','.join(unseen)}]"
+    unknown = [name for name in unseen if name not in domains]
+    if unknown:
+        raise UserError(f"{written}: no domain {unknown[0]}; must be of {', '.join(domains)}")
+    trained = trained_domains(config, domains)
+    if config.method.name == "individual" and trained[0] in unseen:
+        raise UserError(f"{written}: method.domain={trained[0]} is the one to train on")
+    if unseen and config.method.name != "individual" and len(trained) < 2:
+        raise UserError(
+            f"{written}: leaves {len(trained)} of {len(domains)} domains to train on; "
+            "a mixture needs two"
+        )
 
 
 def domain_name(domain: int | str, domains: Sequence[str]) -> str:

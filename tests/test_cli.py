@@ -98,9 +98,7 @@ def test_the_config_is_shown_without_torch(robustmd) -> None:
     assert "  name: even" in done.stdout
 
 
-def test_the_shell_completes_what_follows_train(
-    robustmd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_shell_completes_what_follows_train(robustmd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_LINE", "robustmd train method=o")
     monkeypatch.setenv("COMP_POINT", "23")
     assert set(robustmd("-sc", "query=bash").stdout.split()) == {
@@ -120,6 +118,20 @@ def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(robustmd, tmp_
     again = robustmd(*command)
     assert again.returncode == 0
     assert again.stdout.count("not trained again") == 4
+
+
+def test_a_key_may_belong_to_the_swept_methods_alone(robustmd, tmp_path: Path) -> None:
+    done = robustmd(
+        "train",
+        "-m",
+        "method=best_response,oracle",
+        "method.every=2",
+        "training.iterations=4",
+        *TINY,
+    )
+    assert done.returncode == 0, done.stderr
+    methods = {path.parent.parent.name for path in (tmp_path / "outputs").glob("*/*/*/seed=0")}
+    assert methods == {"best_response", "oracle"}
 
 
 def test_a_sweep_goes_on_after_a_failed_run_and_prints_every_failure(

@@ -1,6 +1,7 @@
 """Every wrong setting is one line that names the key, the value and what is allowed."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
@@ -12,6 +13,7 @@ from robustmd.method_settings import METHODS
 from robustmd.settings import as_dict, number_changing, settled, validate
 from robustmd.typed import typed
 
+OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
 DOMAINS = ("handwritten", "printed")
 
 
@@ -43,13 +45,17 @@ DOMAINS = ("handwritten", "printed")
         ("seed=-1", "a whole number from 0"),
         ("force=maybe", "true or false"),
         ("backbone.width=0", "a number > 0"),
+        ("data.size=0", "a whole number from 1 to 4096"),
+        ("data.test_share=1", "a number in (0, 1)"),
+        ("data.unseen=7", "a list of domains' names"),
     ],
 )
 def test_a_value_out_of_range_names_key_value_and_what_is_allowed(
     override: str, allowed: str
 ) -> None:
+    own = ["data=folder"] if override.partition("=")[0] in OF_FOLDER else []
     with pytest.raises(UserError) as error:
-        validate(composed(override))
+        validate(composed(*own, override))
     key, _, value = override.partition("=")
     message = str(error.value)
     assert "\n" not in message
@@ -113,10 +119,63 @@ def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
     validate(composed("method.step=constant", "method.eta=0.1"))
 
 
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["method.c=0", "method.mu=1"],
+        ["method.step=constant", "method.eta=0.1", "method.c=3"],
+        ["method=minimax", "method.step=constant", "method.eta=0.1", "method.gamma=3"],
+        ["method=best_response", "method.nu=3"],
+        ["method=best_response", "method.regularizer=none", "method.prior=[0.4,0.6]"],
+    ],
+)
+def test_a_value_that_nothing_would_read_is_refused(overrides: list[str]) -> None:
+    with pytest.raises(UserError, match="leave it out"):
+        validate(composed(*overrides))
+
+
 def test_index_and_name_of_a_domain_are_the_same_run() -> None:
     by_index = settled(composed("method=individual", "method.domain=1"), DOMAINS)
     by_name = settled(composed("method=individual", "method.domain=printed"), DOMAINS)
     assert number_changing(as_dict(by_index)) == number_changing(as_dict(by_name))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["data.unseen=[z]"], r"data.unseen=\[z\]: no domain z; must be of a, b, c"),
+        (["data.unseen=[a,b]"], "leaves 1 of 3 domains"),
+        (["method=individual", "data.unseen=[a]"], "method.domain=a is the one to train on"),
+        (["data.unseen=[b]", "method.prior=[0.2,0.3,0.5]"], "must have 2, one for each of a, c"),
+    ],
+)
+def test_unseen_domains_leave_enough_to_train_on(overrides: list[str], message: str) -> None:
+    config = composed("data=folder", "data.root=mine", *overrides)
+    validate(config)
+    with pytest.raises(UserError, match=message):
+        settled(config, ("a", "b", "c"))
+
+
+def test_what_trains_is_all_but_the_unseen_or_the_one() -> None:
+    def trained(*overrides: str) -> tuple[str, ...]:
+        config = settled(composed("data=folder", *overrides), ("a", "b", "c"))
+        return settings.trained_domains(config, ("a", "b", "c"))
+
+    assert trained() == ("a", "b", "c")
+    assert trained("data.unseen=[b]") == ("a", "c")
+    assert trained("data.unseen=[b]", "method=individual", "method.domain=2") == ("c",)
+
+
+def test_a_folder_of_ones_own_is_the_same_run_from_anywhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = composed("data=folder", "data.root=mine", "data.unseen=[b,a,b]")
+    assert config.data.root == str(tmp_path / "mine")
+    assert config.data.manifest is None
+    absolute = composed("data=folder", f"data.root={tmp_path}/mine", "data.unseen=[a,b]")
+    assert number_changing(as_dict(config)) == number_changing(as_dict(absolute))
+    assert composed("data=folder", "data.root=").data.root is None
 
 
 def test_what_changes_no_number_is_not_in_the_identity() -> None:

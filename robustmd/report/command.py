@@ -7,8 +7,9 @@ from pathlib import Path
 
 EPILOG = """\
 writes REPORT/README.md and, for each data set, REPORT/<data>/ with the paper's table (Markdown,
-LaTeX, CSV), the paired differences to even, every run's values, and the worst-case training loss
-as PNG and PDF. Runs that are not finished or cannot be read are listed with the reason.
+LaTeX, CSV), the paired differences to even, the adversary's regret beside its proved bound, every
+run's values, and the worst-case training loss as PNG and PDF. What runs warned of stands beside
+their rows. Runs that are not finished or cannot be read are listed with the reason.
 
 examples:
   robustmd report outputs --out report

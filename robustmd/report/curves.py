@@ -70,16 +70,17 @@ def group_curve(group: Group) -> Curve:
 
 
 def draw(section: Section) -> Figure:
-    """Individual methods and mixtures in panels of their own, as in the paper; a log loss axis."""
+    """Individual methods and mixtures in panels of their own, as in the paper, each with its own
+    log axis: an individual model's worst loss may be a hundred times a mixture's."""
     panels = [("individual methods", section.individuals), ("mixtures", section.mixtures)]
     panels = [(title, groups) for title, groups in panels if groups]
     with figure_style():
         longest = max(len(groups) for _, groups in panels)
         figure = Figure(figsize=(4.2 * len(panels), 3.2 + 0.17 * longest), layout="constrained")
-        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (title, groups) in zip(axes, panels, strict=True):
             _panel(axis, title, groups)
-        _label_losses(axes[0])
+            _label_losses(axis)
         axes[0].set_ylabel("worst-case training loss [nats]")
         figure.suptitle(figure_text(section.data), fontsize=10)
     return figure

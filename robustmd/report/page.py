@@ -6,8 +6,10 @@ from pathlib import Path
 
 from robustmd.report import curves
 from robustmd.report.aggregate import Section
+from robustmd.report.messages import messages
 from robustmd.report.names import markdown
 from robustmd.report.paired import Comparison, paired_markdown
+from robustmd.report.regret import RegretRow, regret_markdown
 from robustmd.report.settings_key import UNSET, Settings, differing
 from robustmd.report.table import Table, to_markdown
 from robustmd.runs.run import Problem
@@ -27,8 +29,13 @@ def sentence(one: Comparison) -> str:
     return f"{one.method} − {one.reference}, {one.what}: {numbers}: {one.word}"
 
 
-def section_markdown(section: Section, table: Table, compared: Sequence[Comparison]) -> str:
-    """One data set: how it was trained, table, differences, curve, files, what is missing."""
+def section_markdown(
+    section: Section,
+    table: Table,
+    compared: Sequence[Comparison],
+    regrets: Sequence[RegretRow],
+) -> str:
+    """One data set: training, table, differences, curve, regret, files, what is missing."""
     name, folder = markdown(section.data), section.folder
     parts = [f"## {name}: {markdown(', '.join(section.domains))}\n", _protocol(section)]
     parts.append(to_markdown(table))
@@ -48,18 +55,22 @@ def section_markdown(section: Section, table: Table, compared: Sequence[Comparis
         "Measurements before the last may take a fixed random part of the training set "
         "(`examples` in metrics.csv says how many).\n"
     )
-    links = [f"[{path}]({folder}/{path})" for path in section_files(bool(compared))]
+    if regrets:
+        parts += ["### Regret of the adversary\n", regret_markdown(regrets)]
+    names = section_files(bool(compared), bool(regrets))
+    links = [f"[{path}]({folder}/{path})" for path in names]
     parts.append(f"Files: {', '.join(links)}; runs.csv leads from every number to its run.\n")
     parts += [_bullets("Seeds without a finished run", _missing(section))]
-    parts += [_bullets("Warnings and notes of these runs", _notes(section))]
+    parts += [_bullets("Notes of these runs", _notes(section))]
     return "\n".join(part for part in parts if part)
 
 
-def section_files(compared: bool) -> list[str]:
+def section_files(compared: bool, regrets: bool) -> list[str]:
     """Names of the files beside the page, in a data set's folder."""
     tables = ["table.md", "table.tex", "table.csv", "runs.csv"]
     paired = ["paired.md", "paired.csv"] if compared else []
-    return [*tables, *paired, f"{curves.NAME}.png", f"{curves.NAME}.pdf"]
+    regret = ["regret.md", "regret.csv"] if regrets else []
+    return [*tables, *paired, *regret, f"{curves.NAME}.png", f"{curves.NAME}.pdf"]
 
 
 def left_out_markdown(problems: Sequence[Problem], outputs: Path) -> str:
@@ -86,7 +97,7 @@ def _protocol(section: Section) -> str:
     varying = set(differing(every))
     first: Settings = every[0]
     shared = [
-        f"{key.partition('.')[2]} {_shown(first[key])}"
+        f"{_setting(key)} {_shown(first[key])}"
         for key in first
         if key.startswith(("training.", "backbone.")) and key not in varying
     ]
@@ -97,6 +108,10 @@ def _protocol(section: Section) -> str:
     return (
         markdown(f"In all rows: {', '.join(shared) or 'nothing shared'}. Device: {where}.") + "\n"
     )
+
+
+def _setting(key: str) -> str:
+    return "backbone" if key == "backbone.name" else key.partition(".")[2]
 
 
 def _shown(value: object) -> str:
@@ -111,15 +126,12 @@ def _missing(section: Section) -> list[str]:
 
 
 def _notes(section: Section) -> list[str]:
-    """What runs said, each once, with how many of each row said it."""
-    said: Counter[tuple[str, str]] = Counter()
-    for group in section.groups:
-        for run in group.runs:
-            for key in ("warnings", "notes"):
-                listed = run.summary.get(key)
-                lines = listed if isinstance(listed, list) else []
-                said.update((group.label, str(line)) for line in lines)
-    return [f"{label} ({n} of its runs): {line}" for (label, line), n in said.items()]
+    """What runs noted, each once, with how many of each row did."""
+    return [
+        f"{group.label}: {line}"
+        for group in section.groups
+        for line in messages(group.runs, "notes")
+    ]
 
 
 def _bullets(title: str, lines: Iterable[str]) -> str:

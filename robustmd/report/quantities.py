@@ -1,11 +1,12 @@
 """The quantities of the paper's tables, each read from a run's final measurement."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from robustmd.runs.run import Run
 
+AVERAGED = "_averaged"  # ends the splits that a run measured W̄ on, the mean of its iterates
 SELECTION = "the final measurement (after the last iteration), on all examples of each split"
 
 
@@ -67,3 +68,13 @@ def table_quantities(domains: Sequence[str]) -> tuple[Quantity, ...]:
     """All columns of the paper's table."""
     by_domain = [quantity for domain in domains for quantity in domain_quantities(domain)]
     return (*by_domain, *worst_quantities())
+
+
+def averaged(quantity: Quantity) -> Quantity:
+    """The same of W̄ = (1/T) Σ_t W_t in place of W_T."""
+    return replace(quantity, split=quantity.split + AVERAGED)
+
+
+def returns_average(run: Run) -> bool:
+    """Whether the run measured W̄ as well (Alg. 1 returns it)."""
+    return all(f"{split}{AVERAGED}" in run.final for split in ("train", "test"))

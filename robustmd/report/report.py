@@ -11,10 +11,18 @@ from robustmd.errors import UserError
 from robustmd.report import curves, page
 from robustmd.report.aggregate import Section, sections
 from robustmd.report.latex_table import to_latex
+from robustmd.report.messages import said
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_csv, paired_markdown
 from robustmd.report.quantities import table_quantities
-from robustmd.report.table import Table, build_table, to_csv, to_markdown
+from robustmd.report.regret import (
+    RegretRow,
+    regret_csv,
+    regret_markdown,
+    regret_rows,
+    unreadable_regrets,
+)
+from robustmd.report.table import Table, build_table, measured_as, to_csv, to_markdown
 from robustmd.runs.files import write_atomically
 from robustmd.runs.reader import Collection, Problem, collect
 
@@ -28,6 +36,7 @@ class SectionReport:
     section: Section
     table: Table
     comparisons: tuple[Comparison, ...]
+    regrets: tuple[RegretRow, ...]
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ class ReportResult:
 
 def write_report(outputs: Path, out: Path, data: str | None = None) -> ReportResult:
     """Writes `<out>/README.md` and, for each data set, `<out>/<data>/` with table.md, .tex, .csv,
-    runs.csv, paired.md, .csv and worst_case_training_loss.png, .pdf. Each file is replaced whole.
+    runs.csv, paired.md, .csv, regret.md, .csv and worst_case_training_loss.png, .pdf. Each file is
+    replaced whole.
 
     Args:
         outputs: folder of run directories.
@@ -59,8 +69,9 @@ def write_report(outputs: Path, out: Path, data: str | None = None) -> ReportRes
     found, twice = sections(chosen)
     if not found:
         raise UserError(_nothing(collection, outputs, data))
-    problems = _relevant((*collection.problems, *twice), out, data)
-    made = tuple(SectionReport(s, build_table(s), comparisons(s)) for s in found)
+    unreadable = [problem for section in found for problem in unreadable_regrets(section)]
+    problems = _relevant((*collection.problems, *twice, *unreadable), out, data)
+    made = tuple(SectionReport(s, build_table(s), comparisons(s), regret_rows(s)) for s in found)
     written: list[Path] = []
     for one in made:
         for name, content in _section_contents(one).items():
@@ -82,6 +93,9 @@ def _section_contents(one: SectionReport) -> dict[str, str | bytes]:
     if one.comparisons:
         contents["paired.md"] = paired_markdown(one.comparisons)
         contents["paired.csv"] = paired_csv(one.comparisons)
+    if one.regrets:
+        contents["regret.md"] = regret_markdown(one.regrets)
+        contents["regret.csv"] = regret_csv(one.regrets)
     for kind in ("png", "pdf"):
         contents[f"{curves.NAME}.{kind}"] = curves.image_bytes(figure, kind)
     return contents
@@ -92,16 +106,21 @@ def runs_csv(section: Section) -> str:
     columns = table_quantities(section.domains)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["path", "method", "seed", *(clean(column.name) for column in columns)])
+    names = [clean(column.name) for column in columns]
+    writer.writerow(["path", "method", "seed", *names, "warnings"])
     for group in section.groups:
-        for run in group.runs:
-            path = clean(page.relative(run.path, run.root))
-            writer.writerow([path, group.label, run.seed, *(c.of(run) for c in columns)])
+        for label, quantities in measured_as(group, columns):
+            for run in group.runs:
+                path = clean(page.relative(run.path, run.root))
+                warned = clean("; ".join(said(run, "warnings")))
+                writer.writerow([path, label, run.seed, *(q.of(run) for q in quantities), warned])
     return out.getvalue()
 
 
 def _page(made: Iterable[SectionReport], problems: tuple[Problem, ...], outputs: Path) -> str:
-    each = [page.section_markdown(one.section, one.table, one.comparisons) for one in made]
+    each = [
+        page.section_markdown(one.section, one.table, one.comparisons, one.regrets) for one in made
+    ]
     return "\n".join(["# Report\n", *each, page.left_out_markdown(problems, outputs)])
 
 

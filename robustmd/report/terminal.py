@@ -12,8 +12,9 @@ from robustmd.report import curves
 from robustmd.report.names import clean
 from robustmd.report.page import LEFT_OUT, relative, sentence
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
+from robustmd.report.regret import alarms, regret_cells
 from robustmd.report.report import ReportResult, SectionReport
-from robustmd.report.table import Row, cell_text
+from robustmd.report.table import WARNED, Row, cell_text
 
 COLOUR_OF_WORD = {"better": "green", "worse": "red", "undecided": "yellow"}
 SHOWN_PROBLEMS = 20
@@ -21,8 +22,8 @@ ANY_WIDTH = 10_000
 
 
 def show(result: ReportResult, stream: TextIO) -> None:
-    """Prints tables, paired differences, what was left out and where the files lie; with colours
-    only where `stream` is a terminal."""
+    """Prints tables, warnings, paired differences, regrets, what was left out and where the files
+    lie; with colours only where `stream` is a terminal."""
     console = Console(file=stream, highlight=False)
     tables = [_table(one) for one in result.sections]
     # Never narrower than the numbers: a terminal may fold a line, but none is cut.
@@ -33,7 +34,9 @@ def show(result: ReportResult, stream: TextIO) -> None:
         _line(console, Text(clean(f"{name}: {domains}"), style="bold"))
         console.print(table)
         _line(console, Text(_legend(one), style="dim"))
+        _warnings(console, one)
         _differences(console, one)
+        _regrets(console, one)
     _problems(console, result)
     _line(console, Text(f"Page:  {result.page}"))
     for one in result.sections:
@@ -70,8 +73,7 @@ def _table(one: SectionReport) -> RichTable:
     for row in one.table.rows:
         numbers = [_cell(row, one, quantity) for quantity in columns.values()]
         style = "dim" if row.published else None
-        label = f"{row.label} (published)" if row.published else row.label
-        table.add_row(Text(label), row.n, *numbers, style=style)
+        table.add_row(Text(row.title), row.n, *numbers, style=style)
     return table
 
 
@@ -95,6 +97,27 @@ def _differences(console: Console, one: SectionReport) -> None:
     for comparison in one.comparisons:
         said = clean(sentence(comparison)).removesuffix(comparison.word)
         _line(console, Text(said).append(comparison.word, COLOUR_OF_WORD[comparison.word]))
+    console.print()
+
+
+def _warnings(console: Console, one: SectionReport) -> None:
+    for warning in one.table.warnings:
+        _line(console, Text(f"{WARNED} {clean(warning)}", style="yellow"))
+    if one.table.warnings:
+        console.print()
+
+
+def _regrets(console: Console, one: SectionReport) -> None:
+    """One line a row, and every broken bound."""
+    if not one.regrets:
+        return
+    _line(console, Text("Measured regret per update [nats] and its proved bound", style="bold"))
+    for row in one.regrets:
+        n, measured, bound, holds = regret_cells(row)
+        known = "no bound is proved" if row.bound is None else f"bound {bound}, holds: {holds}"
+        _line(console, Text(clean(f"{row.label}: {measured}, {known} (n = {n})")))
+    for alarm in alarms(one.regrets):
+        _line(console, Text(clean(alarm), style="bold red"))
     console.print()
 
 

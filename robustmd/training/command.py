@@ -19,7 +19,12 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from robustmd.errors import UserError
-from robustmd.training.composing import check_flags, composed_error, sweep_size
+from robustmd.training.composing import (
+    check_flags,
+    composed_error,
+    sweep_size,
+    with_keys_of_swept_groups,
+)
 from robustmd.training.sweep import Failure, append_failure, read_failures
 from robustmd.typed import typed
 
@@ -34,6 +39,7 @@ SWEEP_SIZE = "ROBUSTMD_SWEEP_SIZE"
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
     check_flags(arguments)
+    arguments = with_keys_of_swept_groups(arguments)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
     outcomes: list[Outcome | Exception] = []
 

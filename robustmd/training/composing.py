@@ -92,6 +92,28 @@ def sweep_size(arguments: Sequence[str]) -> int | None:
     return math.prod(counts)
 
 
+def with_keys_of_swept_groups(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with `method.lam=0.1` as `method.lam=choice(0.1)` where `method` is swept.
+
+    Hydra first composes a sweep without what is swept, and would look for `lam` in the default
+    method. A value in a sweep of one is looked for in each job's own method.
+    """
+    if not {"-m", "--multirun"} & set(arguments):
+        return list(arguments)
+    try:
+        swept = {o.key_or_group for o in _overrides(arguments) if o.is_sweep_override()}
+        plain = {o.input_line for o in _overrides(arguments) if not o.is_sweep_override()}
+    except HydraException:
+        return list(arguments)
+
+    def rewritten(argument: str) -> str:
+        key, _, value = argument.partition("=")
+        inside = "." in key and key.partition(".")[0] in swept and argument in plain
+        return f"{key}=choice({value})" if inside else argument
+
+    return [rewritten(argument) for argument in arguments]
+
+
 def _overrides(arguments: Sequence[str]) -> list[Override]:
     return _parse([a for a in arguments if "=" in a and not a.startswith("-")])
 

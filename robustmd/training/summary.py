@@ -58,6 +58,9 @@ def summarise(
         }
         summary["worst"] = {split: worst(m) for split, m in session.measures.items()}
         summary["weights"] = dict(zip(session.trained, weights, strict=True))
+        if learner.average is not None:  # Alg. 1 returns p̄ with W̄
+            averaged = learner.adversary.average.tolist()  # type: ignore[operator]
+            summary["weights_averaged"] = dict(zip(session.trained, averaged, strict=True))
     return summary
 
 

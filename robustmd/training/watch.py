@@ -25,6 +25,7 @@ class WeightsWatch:
 
     def __init__(self, adversary: Adversary, domains: tuple[str, ...], iterations: int) -> None:
         self._regularizer: Regularizer | None = getattr(adversary, "regularizer", None)
+        self._lam: float = getattr(adversary, "lam", 0.0)
         self._prior = adversary.q
         self._domains = domains
         self._needed = max(1, math.ceil(LONG * iterations))
@@ -54,7 +55,7 @@ class WeightsWatch:
         lam = None
         if self._regularizer is not None:
             lam = lam_keeping_all_in_play(self._regularizer, means, self._prior, FEW)
-        if lam is None:
+        if lam is None or lam <= self._lam:  # λ is large enough: p answers older losses
             return text
         return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
 

@@ -3,6 +3,7 @@
 import gzip
 import os
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,34 @@ def idx_bytes(values: np.ndarray) -> bytes:
     """An IDX file's bytes, written from the format's description alone."""
     header = struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape)
     return header + values.astype(np.uint8).tobytes()
+
+
+@pytest.fixture(scope="session")
+def png_16():
+    """A 16-bit PNG's bytes, of gray [H, W] or RGB [H, W, 3] values."""
+
+    def encode(values: np.ndarray) -> bytes:
+        """Written from the format's description alone: Pillow writes no 16-bit RGB."""
+
+        def chunk(kind: bytes, body: bytes) -> bytes:
+            return (
+                struct.pack(">I", len(body))
+                + kind
+                + body
+                + struct.pack(">I", zlib.crc32(kind + body))
+            )
+
+        height, width = values.shape[:2]
+        header = struct.pack(">IIBBBBB", width, height, 16, 0 if values.ndim == 2 else 2, 0, 0, 0)
+        lines = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+        return (
+            b"\x89PNG\r\n\x1a\n"
+            + chunk(b"IHDR", header)
+            + chunk(b"IDAT", zlib.compress(lines))
+            + chunk(b"IEND", b"")
+        )
+
+    return encode
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """The whole report: golden files, what it says about damage, and that it stays light."""
 
 import csv
+import math
 import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,13 @@ def fill(outputs):
         test = {"mnist": (0.1, 98.0 - seed), "svhn": (0.8, worst + 1 + seed)}
         train = {"mnist": (0.05, 99.0), "svhn": (0.375 - seed / 16, 93.0)}
         lam = {"lam": 1.0}
-        outputs.run("opt", seed, data="digits", train=train, test=test, curve=curve, settings=lam)
+        said = f"nearly all weight on svhn for 10 iterations up to {40 + 5 * seed}"
+        extra = {
+            "regret": {"measured": seed / 64, "bound": 0.25, "mu": 2.5 + seed, "updates": 100},
+            "warnings": [said] if seed else [],
+        }
+        kwargs = {"train": train, "test": test, "curve": curve, "settings": lam, "extra": extra}
+        outputs.run("opt", seed, data="digits", **kwargs)
     outputs.run("even", 0, data="toy_1")
     outputs.run("opt", 3, data="digits", extra={"status": "failed", "message": "out of memory"})
 
@@ -140,8 +148,50 @@ def test_unfinished_runs_come_with_their_command(outputs, tmp_path):
 def test_warnings_of_runs_stand_on_the_page(outputs, tmp_path):
     for seed in (0, 1):
         outputs.run("even", seed, extra={"warnings": ["weights are one-hot"], "notes": "no list"})
-    page = write_report(outputs.root, tmp_path / "report").page.read_text("utf-8")
-    assert "- even (2 of its runs): weights are one-hot" in page
+    outputs.run("opt", 0, extra={"notes": ["other bytes"]})
+    result = write_report(outputs.root, tmp_path / "report")
+    page = result.page.read_text("utf-8")
+    assert "| even † | 2 |" in page
+    assert "- even: weights are one-hot (2 of 2 runs)" in page
+    assert "| opt | 1 |" in page
+    assert "- opt: other bytes (1 of 1 run)" in page
+    assert "† even: weights are one-hot (2 of 2 runs)" in summary_text(result)
+    runs = csv.DictReader((tmp_path / "report" / "toy" / "runs.csv").open(encoding="utf-8"))
+    assert [row["warnings"] for row in runs] == ["weights are one-hot"] * 2 + [""]
+
+
+def test_an_averaged_model_has_a_row_of_its_own(outputs, tmp_path):
+    for seed in (0, 1):
+        path = outputs.run("minimax", seed)
+        with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
+            for split, domain in product(("train_averaged", "test_averaged"), ("a", "b")):
+                stream.write(f"100,10.0,{split},{domain},0.125,{60 + seed},40\n")
+    result = write_report(outputs.root, tmp_path / "report")
+    last, mean = result.sections[0].table.rows
+    assert (last.label, mean.label, mean.n) == ("minimax", "minimax (averaged)", "2")
+    assert [cell.mean for cell in mean.cells] == [0.125, 60.5, 60.5] * 2 + [60.5, 60.5, 0.125]
+    assert last.cells[0].mean == 0.5
+    runs = list(csv.DictReader((tmp_path / "report" / "toy" / "runs.csv").open()))
+    found = [(r["method"], r["seed"], r["a_test_accuracy"]) for r in runs]
+    assert found[2:] == [("minimax (averaged)", "0", "60.0"), ("minimax (averaged)", "1", "61.0")]
+
+
+def test_a_broken_bound_is_said_loudly(outputs, tmp_path):
+    for seed, measured in enumerate((0.1, 0.5)):
+        regret = {"measured": measured, "bound": 0.25, "mu": 1.0, "updates": 100}
+        outputs.run("opt", seed, extra={"regret": regret})
+    outputs.run("ot", 0, extra={"regret": {"measured": 0.1, "bound": None, "mu": 1.0}})
+    outputs.run("kl", 0, extra={"regret": {"measured": math.nan, "bound": 0.1, "mu": 1.0}})
+    outputs.run("even", 0)
+    result = write_report(outputs.root, tmp_path / "report")
+    page, text = result.page.read_text("utf-8"), summary_text(result)
+    alarm = "BOUND BROKEN by opt, seed 1: measured regret 0.5 is above the proved bound 0.25"
+    assert f"**{alarm} (toy/opt/00000000/seed=1)" in page
+    assert alarm in text
+    assert "| opt | 2 | 0.300 ± 0.283 | 0.250 | **NO** |" in page
+    assert "| ot | 1 | 0.100 | – | – |" in page
+    assert "| kl | 1 | " not in page.partition("### Regret of the adversary")[2]
+    assert "toy/kl/00000000/seed=0: remark: summary.json's regret is not made of finite" in text
 
 
 def test_the_same_runs_give_the_same_bytes(outputs, tmp_path):

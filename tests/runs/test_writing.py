@@ -1,7 +1,8 @@
 """Writing a run directory: identity, whole files, checkpoints, one writer."""
 
-import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import IO, Any
 
@@ -132,23 +133,27 @@ def test_a_missing_final_model_is_said(run: RunDirectory) -> None:
         checkpoints.load_final_model(run.path)
 
 
-def hold(path: Path, taken: Any, release: Any) -> None:
-    with RunDirectory(path).locked():
-        taken.set()
-        release.wait(20)
+HOLD = """
+import sys, time
+from pathlib import Path
+from robustmd.runs.writer import RunDirectory
+with RunDirectory(Path(sys.argv[1])).locked():
+    print("taken", flush=True)
+    time.sleep(60)
+"""
 
 
 def test_a_second_writer_is_told_who_holds_the_run_and_a_dead_one_holds_nothing(
     tmp_path: Path,
 ) -> None:
-    context = multiprocessing.get_context("spawn")
-    taken, release = context.Event(), context.Event()
-    other = context.Process(target=hold, args=(tmp_path, taken, release))
-    other.start()
-    assert taken.wait(60)
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == "taken\n"
     with pytest.raises(UserError, match=f"process {other.pid} on"), RunDirectory(tmp_path).locked():
         pass
     other.kill()
-    other.join()
+    other.wait()
     with RunDirectory(tmp_path).locked():
         pass

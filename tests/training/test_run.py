@@ -59,6 +59,7 @@ def test_every_method_trains_and_writes_a_whole_directory(train: Train, method: 
         "12",
     }
     last = [row for row in metrics if row["iteration"] == "12" and row["split"] == "train"]
+    assert ("weights_averaged" in found) == (method == "minimax")
     assert found["worst"]["train"]["loss"] == max(float(row["loss"]) for row in last)
     assert found["worst"]["train"]["accuracy"] == min(float(row["accuracy"]) for row in last)
     config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
@@ -258,6 +259,31 @@ def test_individual_trains_on_one_domain_and_is_measured_on_all(train: Train) ->
     assert found["weights"] == {"a": 1.0}
     assert found["effective_batch"] == 20
     assert set(found["final"]["train"]) == {"a", "b"}
+
+
+def test_an_unseen_domain_is_measured_and_trains_nothing(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is the run on the other domains, with the unseen one's rows beside theirs."""
+
+    def arrays(domain: str) -> tuple[np.ndarray, ...]:
+        splits = synthetic_domains()[domain]
+        return splits.train.images, splits.train.labels, splits.test.images, splits.test.labels
+
+    two = {name: arrays(name) for name in "ab"}
+    three = two | {"c": tuple(255 - x if x.ndim == 4 else x for x in arrays("b"))}
+    found = {}
+    for case, tensors in (("two", two), ("three", three)):
+        domains = DomainSet.from_tensors(tensors)
+        monkeypatch.setattr(run_module, "load_domains", lambda config, say, d=domains: d)
+        unseen = ["data.unseen=[c]"] if case == "three" else []
+        found[case] = train("data=folder", "method=opt", "method.prior=[0.3,0.7]", *unseen)
+    without, beside = (found[case].directory for case in ("two", "three"))
+    assert summary(beside)["weights"] == summary(without)["weights"]
+    assert rows(beside, "weights.csv") == rows(without, "weights.csv")
+    measured = rows(beside)
+    assert [row for row in measured if row["domain"] != "c"] == rows(without)
+    assert {row["split"] for row in measured if row["domain"] == "c"} == {"train", "test"}
 
 
 def test_validation_is_measured_apart(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:

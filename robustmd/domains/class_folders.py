@@ -1,0 +1,142 @@
+"""data.root: DOMAIN/CLASS/image, or DOMAIN/{train,val,test}/CLASS/image.
+
+A domain has the level of splits if its folders are called train, test and perhaps val, and
+nothing else; a class may still be called train beside other classes. Hidden files and folders are
+passed over in silence, other files that are no images by name, and folders within a class, with a
+note. Links are followed, except those that lead back to a folder that they lie in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from robustmd.domains.decoding import SUFFIXES
+from robustmd.domains.listing import (
+    SPLITS,
+    Listed,
+    Listing,
+    checked_name,
+    few,
+    shown,
+    state_of,
+)
+from robustmd.errors import UserError
+
+LITTER = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+LAYOUT = "DOMAIN/CLASS/image or DOMAIN/{train,test}/CLASS/image"
+
+
+def list_root(root: Path) -> Listing:
+    """The image files below `root`.
+
+    Raises UserError: no such folder, another layout, or a class or split without an image.
+    """
+    if not root.is_dir():
+        raise UserError(f"data.root={shown(root)}: no such folder; it must hold {LAYOUT}")
+    return _Walk(root).listing()
+
+
+class _Walk:
+    """One walk through data.root, with what it passes over."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.passed_over: list[str] = []
+        self.empty: list[str] = []
+
+    def listing(self) -> Listing:
+        domains = self.folders(self.root)
+        names = {path.name for path in domains}
+        if names and names <= set(SPLITS):
+            raise UserError(
+                f"data.root={shown(self.root)}: holds {', '.join(sorted(names))}; "
+                f"domains come first: {LAYOUT}"
+            )
+        files = [file for domain in domains for file in self.domain(domain)]
+        if self.empty:
+            raise UserError(
+                f"data.root={shown(self.root)}: {len(self.empty):,} folder(s) without an image: "
+                f"{few(self.empty)}; fill or remove them (the layout is {LAYOUT})"
+            )
+        notes = []
+        if self.passed_over:
+            count = len(self.passed_over)
+            notes = [
+                f"{count:,} passed over (no image by its name, or out of place): "
+                f"{few(self.passed_over)}"
+            ]
+        return Listing.of(self.root, self.root, files, notes)
+
+    def domain(self, folder: Path) -> Iterator[Listed]:
+        name = checked_name("domain", folder.name, f"data.root={shown(self.root)}")
+        inner = self.folders(folder)
+        splits = {path.name for path in inner}
+        if not inner:
+            self.empty.append(self.name(folder))
+        if "train" not in splits or not splits <= set(SPLITS):
+            yield from self.classes(folder, name, "")
+            return
+        if "test" not in splits:
+            raise UserError(
+                f"data.root={shown(self.root)}: domain {shown(name)} has {self.name(folder)}/train "
+                "but no test beside it; add one, or put the classes into the domain's folder"
+            )
+        for split in inner:
+            yield from self.classes(split, name, split.name)
+
+    def classes(self, folder: Path, domain: str, split: str) -> Iterator[Listed]:
+        inner = self.folders(folder)
+        if not inner and split:
+            self.empty.append(self.name(folder))
+        for path in inner:
+            label = checked_name("class", path.name, self.name(folder))
+            yield from self.images(path, domain, label, split)
+
+    def images(self, folder: Path, domain: str, label: str, split: str) -> Iterator[Listed]:
+        found = False
+        for path in self.entries(folder):
+            if path.suffix.lower() not in SUFFIXES or _is_dir(path):
+                self.passed_over.append(self.name(path))
+                continue
+            found = True
+            size, mtime_ns = state_of(path) or (0, 0)
+            relative = path.relative_to(self.root).as_posix()
+            yield Listed(domain, label, split, relative, size, mtime_ns)
+        if not found:
+            self.empty.append(self.name(folder))
+
+    def folders(self, folder: Path) -> list[Path]:
+        """The folders in a folder, but for links that lead back."""
+        kept = []
+        for path in self.entries(folder):
+            if _is_dir(path) and not (path.is_symlink() and _leads_back(path)):
+                kept.append(path)
+            else:
+                self.passed_over.append(self.name(path))
+        return kept
+
+    def entries(self, folder: Path) -> list[Path]:
+        """All but what is hidden, in order."""
+        try:
+            paths = sorted(folder.iterdir())
+        except OSError as error:
+            raise UserError(f"cannot read {shown(folder)} ({error.strerror})") from error
+        return [p for p in paths if not p.name.startswith(".") and p.name.lower() not in LITTER]
+
+    def name(self, path: Path) -> str:
+        """A path as messages show it: below data.root."""
+        return shown(path.relative_to(self.root).as_posix())
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # no permission, or a link to itself: not to be entered in any case
+        return False
+
+
+def _leads_back(link: Path) -> bool:
+    """Whether a link to a folder leads to one that it lies in."""
+    target, place = link.resolve(), link.parent.resolve()
+    return target == place or target in place.parents

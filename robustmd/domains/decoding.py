@@ -1,0 +1,108 @@
+"""One image file, whatever it is, as the small RGB square that a model sees.
+
+In this order: the first frame, decoded; turned upright as its EXIF orientation says; brought to
+8-bit RGB, with white behind anything transparent; the largest centred square, resized. That is the
+shorter side resized to the wanted size and then a centre crop, without ever making the large image
+that a very long and thin one would become. Colour profiles are not applied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+# The content decides, not the name. Only formats that Pillow decodes by itself: EPS, for one, would
+# be handed to another program.
+FORMATS = ("PNG", "JPEG", "MPO", "BMP", "GIF", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF")
+SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".avif"}
+    | {".ppm", ".pgm", ".pbm", ".jp2"}
+)
+# A JPEG may be decoded at a fraction of its size if that leaves this many times the wanted one;
+# at 3, says Pillow of its reducing_gap, the result is hardly told from the full one.
+REDUCING_GAP = 3
+ORIENTATION = 0x0112  # its EXIF tag; 1 is upright
+_16_BITS_TO_8 = 257  # 65535 / 255
+
+
+class UnreadableError(Exception):
+    """Why a file gives no image, in a few words."""
+
+
+def decode(path: Path, size: int) -> np.ndarray:
+    """The image in `path` as uint8 [size, size, 3].
+
+    Raises UnreadableError. Call it within `quietly()`, which makes Pillow refuse decompression
+    bombs: more than PIL.Image.MAX_IMAGE_PIXELS pixels, 89 million unless changed.
+    """
+    try:
+        # Nothing but a file is opened: reading a pipe might never end.
+        if not path.is_file():
+            raise UnreadableError("not a file, or a link that leads nowhere")
+        if path.stat().st_size == 0:
+            raise UnreadableError("empty, zero bytes")
+        with Image.open(path, formats=_formats()) as image:
+            image.draft(None, (REDUCING_GAP * size, REDUCING_GAP * size))
+            color = _rgb(_upright(image), image.format)
+            return np.asarray(ImageOps.fit(color, (size, size), Image.Resampling.BILINEAR))
+    except UnreadableError:
+        raise
+    except Image.UnidentifiedImageError:
+        raise UnreadableError("no image of a known format") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        limit = f"{Image.MAX_IMAGE_PIXELS:,}"
+        raise UnreadableError(f"more than {limit} pixels, perhaps a decompression bomb") from None
+    except Exception as error:  # a decoder may raise anything over bytes that are damaged
+        text = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise UnreadableError(text[:80] or type(error).__name__) from None
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Decompression bombs are errors within the block, Pillow's other warnings silent.
+
+    The filters are the process's own: enter it once, around the threads that decode.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        yield
+
+
+def _formats() -> list[str]:
+    """Those of `FORMATS` that this Pillow was built with."""
+    Image.init()
+    return [name for name in FORMATS if name in Image.OPEN]
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Turned and mirrored as the EXIF orientation says; damaged EXIF data say nothing."""
+    image.load()  # outside the try: damaged pixels are no matter of EXIF
+    try:
+        turned = image.getexif().get(ORIENTATION, 1) != 1
+        return ImageOps.exif_transpose(image) or image if turned else image
+    except Exception:
+        return image
+
+
+def _rgb(image: Image.Image, file_format: str | None) -> Image.Image:
+    """8-bit RGB of any mode. Raises UnreadableError for pixels without a known range."""
+    is_16_bit = image.mode.startswith("I;16")
+    # Where 16-bit gray comes as 32-bit integers: PNG in older versions of Pillow, PPM in all.
+    if image.mode == "I" and file_format in ("PNG", "PPM"):
+        is_16_bit = True
+    if is_16_bit:
+        wide = np.asarray(image).astype(np.float64) / _16_BITS_TO_8
+        return Image.fromarray(np.rint(wide).clip(0, 255).astype(np.uint8)).convert("RGB")
+    if image.mode in ("I", "F"):
+        raise UnreadableError("32-bit pixels, whose range is not known; save it with 8 or 16 bits")
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        clear = image.convert("LA" if image.mode == "La" else "RGBA").convert("RGBA")
+        white = Image.new("RGBA", clear.size, "white")
+        return Image.alpha_composite(white, clear).convert("RGB")
+    return image.convert("RGB")

@@ -1,0 +1,146 @@
+"""data=folder: a user's own domains, from folders of images or from a manifest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.class_folders import LAYOUT, list_root
+from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.listing import SPLITS, Listed, Listing, few, shown
+from robustmd.domains.manifest_csv import list_manifest
+from robustmd.domains.prepared_images import Prepared, prepare
+from robustmd.domains.seeded_split import seeded_split
+from robustmd.errors import UserError
+
+Say = Callable[[str], None]
+Rows = dict[str, np.ndarray]  # split → int64 [n]
+
+
+def load(
+    cache_dir: Path,
+    *,
+    root: Path | None = None,
+    manifest: Path | None = None,
+    outside: bool = False,
+    size: int = 32,
+    test_share: float = 0.2,
+    split_seed: int = 0,
+    skip_unreadable: bool = False,
+    say: Say = lambda line: None,
+) -> DomainSet:
+    """K ≥ 2 domains in the order of their names, as size × size RGB (see decoding.py).
+
+    cache_dir: keeps the prepared arrays, so that every image is decoded once
+    root, manifest: one of the two; see class_folders.py and manifest_csv.py
+    outside: a manifest's paths may lead out of its folder
+    size: pixels, ≥ 1
+    test_share, split_seed: share in (0, 1) and seed of the test split of domains without one; not
+        the run's seed, so that runs are compared on the same examples
+    skip_unreadable: leave out, with a note, what cannot be read, instead of refusing it all
+    say: is called with a line for each thing that takes time or should be known
+
+    A domain may lack classes; that is noted. Raises UserError: one line for whatever is missing,
+    unreadable or laid out in another way, with the first ten and a count.
+    """
+    listing = _checked(_listing(root, manifest, outside))
+    prepared = prepare(listing, cache_dir, size, say)
+    notes = [*listing.notes, *_unreadable(listing, prepared, skip_unreadable)]
+    domains, checksums = [], {}
+    for name, files in listing.by_domain.items():
+        arrays = prepared[name]
+        rows = _rows(name, files, arrays, test_share, split_seed)
+        domains.append(_domain(name, arrays, rows, str(listing.source)))
+        sums = {f"{split}_rows": array_sha256(chosen) for split, chosen in rows.items()}
+        checksums[name] = arrays.checksums | sums
+        notes += _lacking(listing.classes, name, arrays.labels[np.concatenate([*rows.values()])])
+    for note in notes:
+        say(note)
+    sha256 = fingerprint("folder", listing.classes, checksums)
+    return DomainSet("folder", tuple(domains), listing.classes, sha256, tuple(notes))
+
+
+def _domain(name: str, arrays: Prepared, rows: Rows, source: str) -> Domain:
+    parts = {split: Examples(arrays.images, arrays.labels, rows[split]) for split in rows}
+    return Domain(name, parts["train"], parts["test"], parts.get("val"), source=source)
+
+
+def _listing(root: Path | None, manifest: Path | None, outside: bool) -> Listing:
+    if root is not None and manifest is not None:
+        raise UserError(
+            f"data.root={shown(root)} and data.manifest={shown(manifest)}: give one of the two"
+        )
+    if root is not None:
+        return list_root(root.absolute())
+    if manifest is not None:
+        return list_manifest(manifest.absolute(), outside=outside)
+    raise UserError(
+        f"data=folder: say where the images are, with data.root=DIR (holding {LAYOUT}) or "
+        "data.manifest=FILE.csv (columns path,domain,label,split)"
+    )
+
+
+def _checked(listing: Listing) -> Listing:
+    """A domain has train and test given for all of its files, or for none."""
+    for name, files in listing.by_domain.items():
+        given = [file.split for file in files]
+        if not any(given):
+            continue
+        if not all(given):
+            raise UserError(
+                f"domain {name}: {given.count(''):,} of its {len(given):,} files have no split; "
+                "give one for all of them, or for none to have it drawn"
+            )
+        for split in ("train", "test"):
+            if split not in given:
+                raise UserError(f"domain {name}: no file is in its {split} split; one is needed")
+    return listing
+
+
+def _unreadable(listing: Listing, prepared: dict[str, Prepared], skip: bool) -> list[str]:
+    """A note on the files that are left out. Raises UserError if none may be."""
+    found = [
+        f"{shown(files[row].path)} ({why})"
+        for name, files in listing.by_domain.items()
+        for row, why in prepared[name].unreadable.items()
+    ]
+    if found and not skip:
+        raise UserError(
+            f"{len(found):,} of {len(listing.files):,} images in {shown(listing.folder)} cannot be "
+            f"read: {few(found)}; mend or remove them, or leave them out with "
+            "data.skip_unreadable=true"
+        )
+    return [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
+
+
+def _rows(name: str, files: list[Listed], arrays: Prepared, share: float, seed: int) -> Rows:
+    """The rows of each split: as given, or drawn. Raises UserError for too few readable files."""
+    readable = np.array(
+        [row for row in range(len(files)) if row not in arrays.unreadable], np.int64
+    )
+    if files[0].split:
+        given = np.array([files[row].split for row in readable])
+        rows = {split: readable[given == split] for split in SPLITS if split in given}
+        missing = [split for split in ("train", "test") if split not in rows]
+        if missing:
+            raise UserError(f"domain {name}: none of its {missing[0]} images can be read")
+        return rows
+    if len(readable) < 2:
+        raise UserError(
+            f"domain {name}: {len(readable)} readable image(s); at least two are needed, one to "
+            "train on and one to test on"
+        )
+    train, test = seeded_split(arrays.labels[readable], share, seed, name)
+    return {"train": readable[train], "test": readable[test]}
+
+
+def _lacking(classes: tuple[str, ...], name: str, labels: np.ndarray) -> list[str]:
+    """A note on the classes that a domain has no example of."""
+    there = set(np.unique(labels).tolist())
+    lacking = [label for index, label in enumerate(classes) if index not in there]
+    if not lacking:
+        return []
+    return [f"domain {name} lacks {len(lacking)} of {len(classes)} classes: {few(lacking)}"]

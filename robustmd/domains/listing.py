@@ -1,0 +1,132 @@
+"""Which image files make up a user's domains, before any of them is opened."""
+
+from __future__ import annotations
+
+import json
+import stat
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from robustmd.errors import UserError
+
+SHOWN = 10  # of a longer list in a message
+LONGEST_NAME = 200
+SPLITS = ("train", "val", "test")
+UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray bytes, line breaks
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One image file.
+
+    domain, label: their names; split: train, val or test, "" where it is to be drawn
+    path: relative to the listing's folder
+    size, mtime_ns: of the file; 0 where there is none, which is found when it is to be decoded
+    """
+
+    domain: str
+    label: str
+    split: str
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of all domains, in an order that does not depend on the file system's.
+
+    source: what the user named, data.root or data.manifest
+    folder: what the paths are relative to
+    notes: what was passed over, in lines
+    """
+
+    source: Path
+    folder: Path
+    files: tuple[Listed, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, source: Path, folder: Path, files: Iterable[Listed], notes: Sequence[str] = ()
+    ) -> Listing:
+        """Sorted by domain, then path. Raises UserError unless there are two domains or more."""
+        ordered = tuple(sorted(files, key=lambda file: (file.domain, clean(file.path))))
+        listing = cls(source, folder, ordered, tuple(notes))
+        if len(listing.domains) < 2:
+            names = ", ".join(listing.domains) or "none"
+            raise UserError(
+                f"{shown(source)}: one domain or none ({names}); at least two are needed"
+            )
+        return listing
+
+    @cached_property
+    def domains(self) -> tuple[str, ...]:
+        """The domains' names, sorted."""
+        return tuple(self.by_domain)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The union of the domains' classes, sorted as text: "10" comes before "2"."""
+        return tuple(sorted({file.label for file in self.files}))
+
+    @cached_property
+    def by_domain(self) -> dict[str, list[Listed]]:
+        """Domain → its files, in order."""
+        grouped: dict[str, list[Listed]] = {}
+        for file in self.files:
+            grouped.setdefault(file.domain, []).append(file)
+        return grouped
+
+    def text(self) -> str:
+        """All of it, one file a line: two listings are of the same files iff their texts agree."""
+        rows = (
+            json.dumps([f.domain, f.label, f.split, f.path, f.size, f.mtime_ns]) for f in self.files
+        )
+        return "\n".join([json.dumps(str(self.folder)), *rows, ""])
+
+
+def state_of(path: Path) -> tuple[int, int] | None:
+    """(bytes, time of change in ns) of a file; None for what is no file or leads nowhere."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # ValueError: a null character
+        return None
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def clean(name: str) -> str:
+    """One spelling for names that look the same: file systems differ in how they write ö."""
+    return unicodedata.normalize("NFC", name)
+
+
+def checked_name(kind: str, name: str, where: str) -> str:
+    """The name of a domain or class, spelt uniformly. Raises UserError for one that is no name.
+
+    Names become keys of files and columns of tables: no slash, no control character.
+    """
+    name = clean(name)
+    unfit = any(c in "/\\" or unicodedata.category(c) in UNPRINTABLE for c in name)
+    if unfit or not 0 < len(name) <= LONGEST_NAME:
+        raise UserError(
+            f"{where}: {kind} {shown(name)} must be 1 to {LONGEST_NAME} printable characters "
+            "without / and \\"
+        )
+    return name
+
+
+def shown(path: object) -> str:
+    """A path or name for a message: on one line, whatever bytes it is made of."""
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in UNPRINTABLE else c
+        for c in str(path)
+    )
+
+
+def few(things: Sequence[str]) -> str:
+    """The first ten of a list, and how many more there are."""
+    more = f" and {len(things) - SHOWN:,} more" if len(things) > SHOWN else ""
+    return ", ".join(things[:SHOWN]) + more

@@ -1,0 +1,28 @@
+"""A test split for a domain that comes without one."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+
+def seeded_split(
+    labels: np.ndarray, share: float, seed: int, domain: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """(train, test): sorted positions, int64, of the examples with these labels (int [n], n ≥ 2).
+
+    The test split has round(share·n) examples, at least 1 and at most n − 1, of every class the
+    same share but for rounding: the examples lie in the order of their classes, within a class in
+    a random one, and every (1/share)-th is taken from a random start. It depends on the labels,
+    the seed and the domain's name alone, so that all runs share it.
+    """
+    total = len(labels)
+    count = min(max(1, round(share * total)), total - 1)
+    entropy = [seed, *hashlib.sha256(domain.encode()).digest()[:8]]
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+    by_class = np.lexsort((rng.random(total), labels))
+    spaced = np.floor((np.arange(count) + rng.random()) * total / count).astype(np.int64)
+    chosen = np.zeros(total, dtype=bool)
+    chosen[by_class[spaced]] = True
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)

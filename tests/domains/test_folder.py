@@ -1,0 +1,264 @@
+"""data=folder from folders: layouts, classes, splits, the store, and what is said and refused."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from robustmd.domains import prepared_images
+from robustmd.domains.domain import DomainSet
+from robustmd.domains.folder import load
+from robustmd.errors import UserError
+
+OneLine = Callable[..., None]
+
+
+def put(path: Path, gray: int = 0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (40, 40), (gray,) * 3).save(path)
+
+
+def grays(examples) -> list[int]:
+    """Every image of a split is of one gray: which, in order."""
+    rows = examples.rows if examples.rows is not None else slice(None)
+    return examples.images[rows][:, 0, 0, 0].tolist()
+
+
+class Own:
+    """A folder of images and what loading it says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.cache = folder / "own", folder / "cache"
+        self.lines: list[str] = []
+
+    def fill(self, domains: dict[str, dict[str, int]]) -> None:
+        """domain → class → how many images, each of a gray of its own."""
+        gray = 0
+        for domain, classes in domains.items():
+            for label, count in classes.items():
+                for number in range(count):
+                    put(self.root / domain / label / f"{number:02}.png", gray)
+                    gray += 1
+
+    def load(self, **settings) -> DomainSet:
+        self.lines.clear()
+        return load(self.cache, root=self.root, say=self.lines.append, **settings)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Own:
+    return Own(tmp_path)
+
+
+@pytest.fixture
+def decodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files were decoded, one entry for each preparation of a domain."""
+    counts: list[int] = []
+    decoded = prepared_images.decoded
+
+    def counting(paths, size):
+        counts.append(len(paths))
+        return decoded(paths, size)
+
+    monkeypatch.setattr(prepared_images, "decoded", counting)
+    return counts
+
+
+def test_domains_and_classes_are_sorted_and_every_image_has_its_label(own: Own) -> None:
+    own.fill({"sketch": {"dog": 5, "cat": 5}, "photo": {"cat": 5, "dog": 5}})
+    data = own.load()
+    assert (data.name, data.names, data.classes) == ("folder", ("photo", "sketch"), ("cat", "dog"))
+    assert data.image_size == (32, 32)
+    assert data.notes == ()
+    labels = {}
+    for domain in data:
+        assert (len(domain.train), len(domain.test)) == (8, 2)
+        for split in (domain.train, domain.test):
+            labels.update(zip(grays(split), split.targets.tolist(), strict=True))
+    assert labels == {
+        **dict.fromkeys(range(5), 1),  # sketch/dog was filled first
+        **dict.fromkeys(range(5, 15), 0),
+        **dict.fromkeys(range(15, 20), 1),
+    }
+
+
+def test_given_splits_are_kept_and_a_domain_without_is_split(own: Own) -> None:
+    own.fill({"a/train": {"x": 6, "y": 6}, "a/test": {"x": 2, "y": 1}, "b": {"x": 10, "y": 10}})
+    data = own.load(test_share=0.3)
+    assert sorted(grays(data["a"].train)) == list(range(12))
+    assert sorted(grays(data["a"].test)) == [12, 13, 14]
+    assert (len(data["b"].train), len(data["b"].test)) == (14, 6)
+    put(own.root / "a" / "val" / "y" / "0.png", 99)
+    validation = own.load()["a"].val
+    assert validation is not None
+    assert (grays(validation), validation.targets.tolist()) == ([99], [1])
+
+
+def test_a_class_may_be_called_train(own: Own) -> None:
+    own.fill({name: {"train": 5, "plane": 5} for name in "ab"})
+    assert own.load().classes == ("plane", "train")
+
+
+def test_a_domain_may_lack_classes_and_that_is_said(own: Own) -> None:
+    own.fill({"a": {"x": 5, "y": 5}, "b": {"y": 5, "z": 5}})
+    data = own.load()
+    assert data.classes == ("x", "y", "z")
+    assert data.notes == (
+        "domain a lacks 1 of 3 classes: z",
+        "domain b lacks 1 of 3 classes: x",
+    )
+    assert set(data.notes) <= set(own.lines)
+
+
+def test_seventeen_domains(own: Own) -> None:
+    own.fill({f"d{k:02}": {"x": 1, "y": 1} for k in range(17)})
+    data = own.load(size=8)
+    assert data.num_domains == 17
+    assert all(len(d.train) == len(d.test) == 1 for d in data)
+
+
+def test_a_second_start_decodes_nothing(own: Own, decodings: list[int]) -> None:
+    own.fill({name: {"x": 5, "y": 5} for name in "ab"})
+    first = own.load()
+    again = own.load(test_share=0.5, split_seed=3)  # the split is no matter of the store
+    assert decodings == [10, 10]
+    assert own.lines == []
+    assert first.fingerprint == own.load().fingerprint != again.fingerprint
+
+
+def test_a_changed_listing_is_decoded_again_with_a_line(own: Own, decodings: list[int]) -> None:
+    own.fill({name: {"x": 5, "y": 5} for name in "ab"})
+    first = own.load()
+    put(own.root / "a" / "x" / "new.png", 250)
+    grown = own.load()
+    assert any("out of date" in line for line in own.lines)
+    assert len(grown["a"].train) + len(grown["a"].test) == 11
+    os.utime(own.root / "a" / "x" / "new.png", ns=(1, 1))
+    assert own.load().fingerprint == grown.fingerprint  # the same pixels
+    shutil.move(own.root / "b" / "x" / "00.png", own.root / "b" / "y" / "moved.png")
+    moved = own.load()
+    assert len({first.fingerprint, grown.fingerprint, moved.fingerprint}) == 3
+    assert len(decodings) == 8
+
+
+def test_sizes_have_stores_of_their_own(own: Own, decodings: list[int]) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
+    for size in (8, 16, 8, 16):
+        assert own.load(size=size).image_size == (size, size)
+    assert len(decodings) == 4
+
+
+def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
+    own: Own, monkeypatch: pytest.MonkeyPatch, one_line: OneLine
+) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
+    decoded = prepared_images.decoded
+
+    def meddling(paths, size):
+        put(paths[1], 77)
+        os.utime(paths[1], ns=(5, 5))
+        return decoded(paths, size)
+
+    monkeypatch.setattr(prepared_images, "decoded", meddling)
+    with pytest.raises(UserError) as error:
+        own.load()
+    one_line(error, "01.png changed while it was read")
+
+
+def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(
+    own: Own, decodings: list[int], one_line: OneLine
+) -> None:
+    own.fill({name: {"x": 15, "y": 15} for name in "ab"})
+    for number in range(12):
+        (own.root / "a" / "x" / f"{number:02}.png").write_bytes(b"")
+    for _ in range(2):  # the reasons are kept: the second time nothing is decoded
+        with pytest.raises(UserError) as error:
+            own.load()
+        one_line(error, "12 of 60 images", "a/x/00.png (empty, zero bytes)", "and 2 more")
+        one_line(error, "data.skip_unreadable=true")
+        assert str(error.value).count("zero bytes") == 10
+    data = own.load(skip_unreadable=True)
+    assert decodings == [30, 30]
+    assert len(data["a"].train) + len(data["a"].test) == 18
+    assert min(grays(data["a"].train) + grays(data["a"].test)) == 12
+    assert data.notes[0].startswith("12 unreadable and left out: a/x/00.png (empty, zero bytes)")
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_domain_of_which_nothing_can_be_read_is_named(
+    own: Own, given: bool, one_line: OneLine
+) -> None:
+    own.fill({"a/train": {"x": 2}, "a/test": {"x": 2}} if given else {"a": {"x": 2}})
+    own.fill({"b": {"x": 2}})
+    for path in (own.root / "a").rglob("*.png"):
+        path.write_bytes(b"no")
+    with pytest.raises(UserError) as error:
+        own.load(skip_unreadable=True)
+    one_line(error, "domain a", "read")
+
+
+@pytest.mark.parametrize(
+    ("domains", "words"),
+    [
+        ({}, ("none", "at least two")),
+        ({"a": {"x": 2}}, ("(a)", "at least two")),
+        ({"train": {"x": 2}, "test": {"x": 2}}, ("holds test, train", "domains come first")),
+        ({"a/train": {"x": 2}, "b": {"x": 2}}, ("domain a", "no test")),
+    ],
+)
+def test_other_layouts_are_refused(
+    own: Own, domains: dict[str, dict[str, int]], words: tuple[str, ...], one_line: OneLine
+) -> None:
+    own.root.mkdir()
+    own.fill(domains)
+    with pytest.raises(UserError) as error:
+        own.load()
+    one_line(error, str(own.root), *words)
+
+
+def test_empty_domains_classes_and_splits_are_all_named(own: Own, one_line: OneLine) -> None:
+    own.fill({"a": {"x": 2}, "b": {"x": 2}, "c/train": {"x": 2}})
+    for path in ("a/empty", "lone", "c/test"):
+        (own.root / path).mkdir(parents=True)
+    with pytest.raises(UserError) as error:
+        own.load()
+    one_line(error, "3 folder(s) without an image", "a/empty", "lone", "c/test")
+
+
+def test_exactly_one_of_root_and_manifest(tmp_path: Path, one_line: OneLine) -> None:
+    with pytest.raises(UserError) as error:
+        load(tmp_path)
+    one_line(error, "data.root", "data.manifest")
+    with pytest.raises(UserError) as error:
+        load(tmp_path, root=tmp_path, manifest=tmp_path / "m.csv")
+    one_line(error, "data.root", "data.manifest", "one of the two")
+    with pytest.raises(UserError) as error:
+        load(tmp_path, root=tmp_path / "nowhere")
+    one_line(error, "nowhere", "no such folder")
+
+
+def test_an_unwritable_cache_is_one_line(own: Own, one_line: OneLine) -> None:
+    own.fill({name: {"x": 2} for name in "ab"})
+    own.cache.write_text("a file, not a folder")
+    with pytest.raises(UserError) as error:
+        own.load()
+    one_line(error, "paths.cache", str(own.cache))
+
+
+def test_many_images_are_counted_while_they_are_read(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("robustmd.domains.decoded.PROGRESS_SECONDS", 0.0)
+    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
+    own.load()
+    assert "7 of 8 images read" in own.lines
+
+
+def test_the_same_folder_has_the_same_fingerprint_anywhere(own: Own, tmp_path: Path) -> None:
+    own.fill({name: {"x": 5, "y": 5} for name in "ab"})
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(own.root, copy)
+    assert load(own.cache, root=copy).fingerprint == own.load().fingerprint

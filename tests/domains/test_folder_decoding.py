@@ -1,0 +1,225 @@
+"""One file, one image: every mode, orientation and container is read as what it shows."""
+
+import io
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, features
+
+from robustmd.domains.decoded import decoded
+from robustmd.domains.decoding import UnreadableError, decode, quietly
+
+RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
+GRAY = 200
+
+
+def plain(color: object, mode: str = "RGB", size: tuple[int, int] = (40, 40)) -> Image.Image:
+    return Image.new(mode, size, color)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def save(image: Image.Image | bytes, name: str = "image.png", **options: object) -> Path:
+        path = tmp_path / name
+        if isinstance(image, bytes):
+            path.write_bytes(image)
+        else:
+            image.save(path, **options)
+        return path
+
+    return save
+
+
+def shows(path: Path, color: tuple[int, int, int], tolerance: int = 0) -> None:
+    found = decode(path, 8)
+    assert found.dtype == np.uint8
+    assert found.shape == (8, 8, 3)
+    assert np.abs(found.astype(int) - color).max() <= tolerance
+
+
+def test_8_bit_modes_show_their_colour(write: Callable[..., Path]) -> None:
+    shows(write(plain(RED)), RED)
+    shows(write(plain(GRAY, "L")), (GRAY,) * 3)
+    shows(write(plain(1, "1")), WHITE)
+    shows(write(plain(RED).quantize(4)), RED)
+    shows(write(plain(BLUE), "a.bmp"), BLUE)
+    shows(write(plain(BLUE), "a.tif", compression="tiff_lzw"), BLUE)
+    shows(write(plain(BLUE), "a.ppm"), BLUE)
+    shows(write(plain(BLUE), "a.jpg", quality=95), BLUE, tolerance=3)
+    shows(write(plain(GRAY, "L"), "gray.jpg"), (GRAY,) * 3, tolerance=1)
+
+
+@pytest.mark.skipif(not features.check("webp"), reason="this Pillow has no WebP")
+def test_webp(write: Callable[..., Path]) -> None:
+    shows(write(plain(GREEN), "a.webp", lossless=True), GREEN)
+
+
+def test_cmyk_jpeg_shows_its_colour(write: Callable[..., Path]) -> None:
+    shows(write(plain((0, 255, 255, 0), "CMYK"), "a.jpg", quality=95), RED, tolerance=3)
+
+
+def test_16_bit_images_keep_their_range_instead_of_saturating(
+    write: Callable[..., Path], png_16: Callable[[np.ndarray], bytes]
+) -> None:
+    gray = np.full((10, 10), GRAY * 257, np.uint16)
+    shows(write(png_16(gray)), (GRAY,) * 3)
+    shows(write(png_16(np.full((10, 10, 3), (65535, 0, 0), np.uint16)), "rgb.png"), RED)
+    shows(write(Image.fromarray(gray), "a.tif"), (GRAY,) * 3)
+    shows(write(b"P5 2 2 65535\n" + struct.pack(">4H", *[GRAY * 257] * 4), "a.pgm"), (GRAY,) * 3)
+
+
+@pytest.mark.parametrize("mode", ["F", "I"])
+def test_32_bit_pixels_have_no_known_range(write: Callable[..., Path], mode: str) -> None:
+    with pytest.raises(UnreadableError, match="32-bit"):
+        decode(write(plain(1, mode), "a.tif"), 8)
+
+
+def test_white_is_behind_what_is_transparent(write: Callable[..., Path]) -> None:
+    shows(write(plain((255, 0, 0, 0), "RGBA")), WHITE)
+    shows(write(plain((255, 0, 0, 255), "RGBA")), RED)
+    shows(write(plain((0, 0), "LA")), WHITE)
+    shows(write(plain((255, 0, 0, 127), "RGBA")), (255, 128, 128), tolerance=1)
+    palette = plain(RED).quantize(4)
+    shows(write(palette, transparency=palette.getpixel((0, 0))), WHITE)
+    shows(write(palette, "a.gif", transparency=palette.getpixel((0, 0))), WHITE)
+
+
+def test_an_animation_shows_its_first_frame(write: Callable[..., Path]) -> None:
+    rest = [plain(GREEN), plain(BLUE)]
+    shows(write(plain(RED), "a.gif", save_all=True, append_images=rest), RED)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_images_are_turned_upright(
+    write: Callable[..., Path], orientation: int, suffix: str
+) -> None:
+    """The stored pixels are the scene as the EXIF standard's table of orientations stores it."""
+    scene = np.zeros((64, 64, 3), np.uint8)
+    scene[:32, :32], scene[:32, 32:], scene[32:, :32] = RED, GREEN, BLUE  # corners tell all eight
+    stored = {
+        1: scene,
+        2: scene[:, ::-1],
+        3: scene[::-1, ::-1],
+        4: scene[::-1],
+        5: scene.transpose(1, 0, 2),
+        6: np.rot90(scene, 1),
+        7: scene[::-1, ::-1].transpose(1, 0, 2),
+        8: np.rot90(scene, -1),
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    options = {"exif": exif} | ({"quality": 95, "subsampling": 0} if suffix == "jpg" else {})
+    path = write(Image.fromarray(np.ascontiguousarray(stored)), f"a.{suffix}", **options)
+    assert np.abs(decode(path, 64).astype(int) - scene).max() <= 12
+
+
+def test_the_shorter_side_is_resized_and_the_centre_cropped(write: Callable[..., Path]) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (30, 90, 3), np.uint8)
+    for image in (noise, np.ascontiguousarray(noise.transpose(1, 0, 2))):
+        height, width = (8, 24) if image.shape[1] == 90 else (24, 8)
+        small = Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR)
+        top, left = (height - 8) // 2, (width - 8) // 2
+        expected = np.asarray(small)[top : top + 8, left : left + 8]
+        found = decode(write(Image.fromarray(image)), 8)
+        assert np.abs(found.astype(int) - expected).max() <= 1
+
+
+def test_very_small_and_very_long_images(write: Callable[..., Path]) -> None:
+    shows(write(plain(RED, size=(1, 1))), RED)
+    shows(write(plain(RED, size=(8000, 3))), RED)
+    shows(write(plain(RED, size=(1, 60_000))), RED)
+
+
+def test_a_large_jpeg_decoded_at_a_fraction_is_as_good(write: Callable[..., Path]) -> None:
+    rough = np.random.default_rng(1).integers(0, 256, (12, 12, 3), np.uint8)
+    smooth = Image.fromarray(rough).resize((1200, 1200), Image.Resampling.BICUBIC)
+    found = decode(write(smooth, "a.jpg", quality=95), 32)
+    full = smooth.resize((32, 32), Image.Resampling.BILINEAR)
+    assert np.abs(found.astype(int) - np.asarray(full)).mean() < 1.5
+
+
+def test_the_content_decides_not_the_name(write: Callable[..., Path]) -> None:
+    for kind in ("PNG", "GIF", "BMP"):
+        stream = io.BytesIO()
+        plain(RED).save(stream, kind)
+        shows(write(stream.getvalue(), "a.jpg"), RED)
+
+
+def test_damaged_exif_data_do_not_matter(write: Callable[..., Path]) -> None:
+    path = write(plain(GRAY, "L"), "a.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01")
+    with quietly():
+        shows(path, (GRAY,) * 3, tolerance=1)
+
+
+def test_what_is_no_image_is_refused_with_the_reason(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    stream = io.BytesIO()
+    Image.effect_noise((64, 64), 50).save(stream, "JPEG")
+    refused = {
+        write(b"", "empty.png"): "zero bytes",
+        write(b"not an image at all", "text.png"): "known format",
+        write(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "a.eps"): "known format",
+        write(stream.getvalue()[:-400], "cut.jpg"): "truncated",
+        write(b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "zeros.png"): "known format",
+        tmp_path: "not a file",
+        tmp_path / "gone.png": "not a file",
+    }
+    for path, reason in refused.items():
+        with pytest.raises(UnreadableError, match=reason) as error:
+            decode(path, 8)
+        assert str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(UnreadableError, match="not a file"):
+        decode(tmp_path / "pipe.png", 8)
+
+
+@pytest.mark.parametrize("factor", [1.5, 3])  # Pillow warns from 1 on, and raises from 2 on
+def test_decompression_bombs_are_refused(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, factor: float
+) -> None:
+    path = write(plain(RED, size=(100, 100)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", int(10_000 / factor))
+    with quietly(), pytest.raises(UnreadableError, match="decompression bomb"):
+        decode(path, 8)
+
+
+def test_many_files_come_in_order_with_reasons_among_them(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [write(plain((i, i, i)), f"{i}.png") for i in range(60)]
+    paths.insert(30, write(b"", "empty.png"))
+    found = list(decoded(paths, 8, threads=3))
+    assert isinstance(found.pop(30), UnreadableError)
+    assert [image[0, 0, 0] for image in found if not isinstance(image, UnreadableError)] == list(
+        range(60)
+    )
+
+
+def test_what_waits_in_memory_does_not_grow_with_the_files(write: Callable[..., Path]) -> None:
+    """However slowly the images are taken, no more than a few are decoded ahead."""
+    path = write(plain(RED))
+    asked = 0
+
+    class Counting(list[Path]):
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            nonlocal asked
+            for item in super().__iter__():
+                asked += 1
+                yield item
+
+    images = decoded(Counting([path] * 500), 8, threads=2)
+    next(images)
+    assert asked <= 16
+    images.close()  # type: ignore[attr-defined]

@@ -1,0 +1,53 @@
+"""docs/own_data.md: its Python runs, its manifest and its table are what the code takes."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from robustmd.domains.folder import load
+from robustmd.settings import Folder
+
+PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_its_python_runs_as_one_script(tmp_path: Path) -> None:
+    pieces = blocks("python")
+    assert len(pieces) == 2
+    command = [sys.executable, "-c", "\n".join(pieces)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"\{'day': 0\.\d+, 'night': 0\.\d+\}", done.stdout)
+
+
+def test_its_manifest_is_read(tmp_path: Path) -> None:
+    text = next(block for block in blocks("") if block.startswith("path,"))
+    second = text.replace("photo,", "sketch,").replace("photos/", "sketches/").partition("\n")[2]
+    (tmp_path / "m.csv").write_text(text + second)
+    for path in re.findall(r"^(\S+\.jpg)", text + second, re.MULTILINE):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (9, 9)).save(tmp_path / path)
+    data = load(tmp_path / "cache", manifest=tmp_path / "m.csv")
+    assert (data.names, data.classes) == (("photo", "sketch"), ("cat", "dog"))
+
+
+@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen"])
+def test_its_defaults_are_the_schemas(key: str) -> None:
+    default = dataclasses.asdict(Folder())[key]
+    row = re.search(rf"^\| `data.{key}` \| `?(\S+?)`? \|", PAGE, re.MULTILINE)
+    assert row is not None
+    assert row[1] == (str(default) if default != 0 else "0")
+
+
+def test_all_its_keys_exist() -> None:
+    keys = set(re.findall(r"data\.(\w+)(?==|`)", PAGE))
+    assert {"root", "manifest", "outside", "skip_unreadable", "unseen"} <= keys
+    assert keys <= {field.name for field in dataclasses.fields(Folder)}

@@ -1,0 +1,164 @@
+"""data.manifest: a CSV file of images, read as it says or refused with lines and a count."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from robustmd.domains.domain import DomainSet
+from robustmd.domains.folder import load
+from robustmd.errors import UserError
+
+OneLine = Callable[..., None]
+Load = Callable[..., DomainSet]
+IMAGES = [f"images/{number:02}.png" for number in range(20)]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Load:
+    """Loads a manifest with this text; beside it lie IMAGES, number i of gray i."""
+    (tmp_path / "own" / "images").mkdir(parents=True)
+    for gray, name in enumerate(IMAGES):
+        Image.new("L", (9, 9), gray).save(tmp_path / "own" / name)
+    Image.new("L", (9, 9), 99).save(tmp_path / "outside.png")
+
+    def write_and_load(text: str | bytes, **settings: bool) -> DomainSet:
+        manifest = tmp_path / "own" / "my manifest.csv"
+        manifest.write_bytes(text.encode() if isinstance(text, str) else text)
+        return load(tmp_path / "cache", manifest=manifest, size=8, **settings)  # type: ignore[arg-type]
+
+    return write_and_load
+
+
+def lines(*rows: str, header: str = "path,domain,label,split") -> str:
+    return "\n".join([header, *rows, ""])
+
+
+def good(splits: Callable[[int], str] = lambda i: "") -> list[str]:
+    """Twenty rows: two domains, two labels each."""
+    return [f"{name},{'ab'[i % 2]},{'xy'[i // 2 % 2]},{splits(i)}" for i, name in enumerate(IMAGES)]
+
+
+def _fields(row: str) -> list[str]:
+    return row.split(",")
+
+
+def grays(examples) -> list[int]:
+    return examples.images[examples.rows][:, 0, 0, 0].tolist()
+
+
+def test_rows_are_examples_and_splits_are_kept(table: Load) -> None:
+    data = table(lines(*good(lambda i: "test" if i >= 14 else "val" if i >= 12 else "train")))
+    assert (data.names, data.classes) == (("a", "b"), ("x", "y"))
+    a = data["a"]
+    assert grays(a.train) == [0, 2, 4, 6, 8, 10]
+    assert a.train.targets.tolist() == [0, 1, 0, 1, 0, 1]
+    assert a.val is not None
+    assert grays(a.val) == [12]
+    assert grays(a.test) == [14, 16, 18]
+
+
+def test_without_splits_they_are_drawn(table: Load) -> None:
+    empty = table(lines(*good()))
+    rows = [row.rstrip(",") for row in good()]
+    without = table(lines(*rows, header="path,domain,label"))
+    assert empty.fingerprint == without.fingerprint
+    assert [(len(d.train), len(d.test)) for d in empty] == [(8, 2), (8, 2)]
+
+
+def test_the_order_of_rows_and_columns_does_not_matter(table: Load) -> None:
+    rows = good()
+    swapped = [",".join(reversed(row.split(","))) for row in reversed(rows)]
+    first = table(lines(*rows))
+    assert table(lines(*swapped, header="split,label,domain,path")).fingerprint == first.fingerprint
+
+
+def test_what_spreadsheets_write_is_read(table: Load) -> None:
+    """A byte order mark, CRLF, quotes, blank space, empty lines."""
+    rows = [f'"{name}", {domain} ,"{label}", ' for name, domain, label, _ in map(_fields, good())]
+    text = "\ufeff" + "\r\n".join(["path, domain,label ,split", *rows, "", ""])
+    assert table(text).fingerprint == table(lines(*good())).fingerprint
+
+
+def test_one_image_may_belong_to_two_domains(table: Load) -> None:
+    shared = [f"{name},c,x," for name in IMAGES[:5]]
+    data = table(lines(*good(), *shared))
+    assert sorted(grays(data["c"].train) + grays(data["c"].test)) == list(range(5))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ("no column path", "path,domain,label")),
+        (lines(header="path,domain,label,fold"), ("unknown column 'fold'", "in any order")),
+        (lines(header="path;domain;label"), ("unknown column 'path;domain;label'",)),
+        (lines(header="path,domain"), ("no column label",)),
+        (lines(header="path,domain,label,path"), ("a column twice",)),
+        (lines(), ("none", "at least two")),
+        (lines("images/00.png,a,x"), ("line 2: 3 values, the header has 4",)),
+        (lines("images/00.png,a,,"), ("1 row(s) without a path, domain or label: line 2",)),
+        (lines("images/00.png,a,x,Train"), ("'Train' (line 2)", "train, val, test")),
+        (lines("images/00.png,a/b,x,"), ("line 2", "domain a/b", "without /")),
+        (lines("images/00.png,a,x\x01y,"), ("line 2", r"label x\x01y")),
+        (lines("images/00.png,a,x,", "./images/00.png,a,y,"), ("twice", "lines 2 and 3")),
+        (lines('images/00.png,a,"x,'), ("is no CSV",)),
+        (b"path,domain,label\nb\xe9.png,a,x\n", ("not UTF-8",)),
+        (b"\x89PNG\r\n\x1a\n\0\0", ("not UTF-8",)),
+    ],
+)
+def test_a_wrong_table_is_one_line(
+    table: Load, text: str | bytes, words: tuple[str, ...], one_line: OneLine
+) -> None:
+    with pytest.raises(UserError) as error:
+        table(text)
+    one_line(error, "my manifest.csv", *words)
+
+
+def test_a_null_character_is_no_crash(table: Load) -> None:
+    with pytest.raises(UserError, match=r"is no CSV|missing"):
+        table(lines("a\0b.png,a,x,"))
+
+
+def test_missing_files_are_named_up_to_ten_and_counted(table: Load, one_line: OneLine) -> None:
+    gone = [f"gone/{number}.png,a,x," for number in range(13)]
+    with pytest.raises(UserError) as error:
+        table(lines(*good(), *gone))
+    one_line(error, "13 of 33 files are missing: gone/0.png (line 22)", "and 3 more")
+    assert str(error.value).count("gone/") == 10
+
+
+def test_paths_lead_out_of_the_folder_only_if_allowed(
+    table: Load, tmp_path: Path, one_line: OneLine
+) -> None:
+    for path in ("../outside.png", "images/../../outside.png", str(tmp_path / "outside.png")):
+        text = lines(*good(), f"{path},a,x,")
+        with pytest.raises(UserError) as error:
+            table(text)
+        one_line(error, "1 path(s) lead out", "(line 22)", "data.outside=true")
+        data = table(text, outside=True)
+        assert 99 in grays(data["a"].train) + grays(data["a"].test)
+    table(lines(*good(), "images/../images/./00.png,c,x,", "images/01.png,c,x,"))
+
+
+@pytest.mark.parametrize(
+    ("splits", "words"),
+    [
+        (lambda i: "train" if i < 6 else "", "7 of its 10 files have no split"),
+        (lambda i: "train", "no file is in its test split"),
+        (lambda i: "test", "no file is in its train split"),
+    ],
+)
+def test_half_given_splits_are_refused(
+    table: Load, splits: Callable[[int], str], words: str, one_line: OneLine
+) -> None:
+    with pytest.raises(UserError) as error:
+        table(lines(*good(splits)))
+    one_line(error, "domain a", words)
+
+
+def test_no_manifest_is_one_line(tmp_path: Path, one_line: OneLine) -> None:
+    for path in (tmp_path / "gone.csv", tmp_path):
+        with pytest.raises(UserError) as error:
+            load(tmp_path / "cache", manifest=path)
+        one_line(error, "data.manifest", "cannot be read")

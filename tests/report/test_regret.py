@@ -1,0 +1,84 @@
+"""The regret table: what a run must have recorded to be in it, and when a bound holds."""
+
+import csv
+import io
+import math
+
+import pytest
+
+from robustmd.report.aggregate import sections
+from robustmd.report.regret import ROUNDING, regret_csv, regret_rows, unreadable_regrets
+from robustmd.runs.reader import collect
+
+GOOD = {"measured": 0.1, "bound": 0.2, "mu": 1.5, "updates": 100}
+
+
+def rows_of(outputs, *regrets):
+    for seed, regret in enumerate(regrets):
+        outputs.run("opt", seed, extra={} if regret is None else {"regret": regret})
+    (section,), _ = sections(collect(outputs.root).runs)
+    return section, regret_rows(section)
+
+
+def test_mean_and_spread_over_the_runs_that_recorded_one(outputs):
+    _, (row,) = rows_of(outputs, GOOD, {**GOOD, "measured": 0.2, "bound": 0.4, "mu": 3.0}, None)
+    assert row.seeds == (0, 1)
+    assert row.measured.mean == pytest.approx(0.15)
+    assert row.measured.std == pytest.approx(0.1 / math.sqrt(2))
+    assert row.bound.mean == pytest.approx(0.3)
+    assert row.holds == "yes"
+    (line,) = csv.DictReader(io.StringIO(regret_csv([row])))
+    assert (line["n"], line["seeds"], line["mu_max"]) == ("2", "0 1", "3.0")
+    assert (line["holds"], line["broken_seeds"]) == ("yes", "")
+
+
+@pytest.mark.parametrize(
+    ("measured", "bound", "holds"),
+    [
+        (0.2, 0.2, "yes"),
+        (0.2 + ROUNDING / 2, 0.2, "yes"),
+        (0.2 + 1e-6, 0.2, "NO"),
+        (-0.5, 0.0, "yes"),
+        (9.0, None, "–"),
+    ],
+)
+def test_a_bound_holds_up_to_rounding(outputs, measured, bound, holds):
+    _, (row,) = rows_of(outputs, {**GOOD, "measured": measured, "bound": bound})
+    assert row.holds == holds
+
+
+def test_one_run_above_its_own_bound_is_enough(outputs):
+    """Though the mean regret is below the mean bound."""
+    _, (row,) = rows_of(outputs, {**GOOD, "measured": 0.3}, {**GOOD, "bound": 5.0})
+    assert row.measured.mean < row.bound.mean
+    assert row.holds == "NO"
+    assert [run.seed for run, _ in row.broken] == [0]
+    (line,) = csv.DictReader(io.StringIO(regret_csv([row])))
+    assert (line["holds"], line["broken_seeds"]) == ("NO", "0")
+
+
+def test_without_any_regret_there_is_no_row(outputs):
+    section, rows = rows_of(outputs, None, None)
+    assert rows == ()
+    assert unreadable_regrets(section) == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "none",
+        [],
+        {},
+        {**GOOD, "measured": "0.1"},
+        {**GOOD, "measured": True},
+        {**GOOD, "measured": math.nan},
+        {**GOOD, "measured": 10**400},
+        {**GOOD, "bound": math.inf},
+        {**GOOD, "mu": None},
+    ],
+)
+def test_what_is_no_regret_is_remarked_on_and_left_out(outputs, damaged):
+    section, rows = rows_of(outputs, GOOD, damaged)
+    assert [row.seeds for row in rows] == [(0,)]
+    (remark,) = unreadable_regrets(section)
+    assert (remark.scope, remark.run.seed) == ("remark", 1)

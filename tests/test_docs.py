@@ -1,0 +1,134 @@
+"""The documentation agrees with the schema and conf/, and its commands are commands."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_module
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+
+from robustmd.method_settings import METHODS
+from robustmd.ranges import ANYTHING
+from robustmd.settings import leaves_of, validate
+from robustmd.training.methods import build_adversary
+from robustmd.typed import typed
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "methods"
+DOMAINS = {"digits_mini": ["handwritten", "printed"], "digits": ["mnist", "svhn"]}
+HEADINGS = [
+    "Update",
+    "Keys",
+    "What it logs",
+    "Differences from the paper",
+    "When to use it",
+    "Run it",
+]
+PLACEHOLDER = re.compile(r"…|\.\.\.|@|\b[A-Z][A-Z_]+\b")
+
+
+def rows_of(page: str) -> dict[str, list[str]]:
+    """{key: [default, allowed, meaning]} of the table under "Keys"."""
+    table = page.partition("\n## Keys\n")[2].partition("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line[:1] == "|"]
+    assert lines[0] == ["key", "default", "allowed", "meaning"]
+    assert all(len(cells) == len(lines[0]) for cells in lines)
+    return {cells[0].strip("`"): cells[1:] for cells in lines[2:]}
+
+
+def test_every_method_has_a_page_that_the_index_links() -> None:
+    index = (PAGES / "README.md").read_text("utf-8")
+    assert {path.stem for path in PAGES.glob("*.md")} == {*METHODS, "README"}
+    assert re.findall(r"^\| \[`(\w+)`\]\(\1\.md\) \|", index, re.MULTILINE) == list(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_page_says_all_that_a_page_says(method: str) -> None:
+    page = (PAGES / f"{method}.md").read_text("utf-8")
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == HEADINGS
+    assert f"robustmd train method={method}" in page.partition("## Run it")[2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_table_of_keys_is_the_schema_with_the_defaults_of_conf(method: str) -> None:
+    rows = rows_of((PAGES / f"{method}.md").read_text("utf-8"))
+    fields = {f"method.{key}": item for key, item in leaves_of(METHODS[method]) if key != "name"}
+    assert set(rows) == set(fields)
+    conf = yaml.safe_load((ROOT / "conf" / "method" / f"{method}.yaml").read_text("utf-8"))
+    hints = get_type_hints(METHODS[method])
+    for key, (default, allowed, _) in rows.items():
+        name = key.partition(".")[2]
+        assert yaml.safe_load(default.strip("`")) == conf[name], key
+        range_of_key = fields[key].metadata.get("allowed", ANYTHING)
+        if range_of_key is not ANYTHING:
+            words = range_of_key.words
+            takes_null = type(None) in get_args(hints[name]) and not words.startswith("null")
+            assert allowed == ("null or " if takes_null else "") + words, key
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.md")), ids=lambda path: path.stem)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def commands() -> Iterator[Any]:
+    """Every `robustmd train …` of the documentation that could be typed as it stands."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = path.read_text("utf-8").replace("\\\n", " ")
+        for command in dict.fromkeys(re.findall(r"robustmd train\b[^`\n]*", text)):
+            typed_in = shlex.split(command.partition(" #")[0])[2:]
+            if not PLACEHOLDER.search(" ".join(typed_in)):
+                yield pytest.param(typed_in, id=f"{path.stem}: {' '.join(typed_in)}")
+
+
+def jobs(typed_in: list[str]) -> Iterator[list[str]]:
+    """The overrides of a single run, or of each choice of a sweep (the others at their first)."""
+    given = [argument for argument in typed_in if "=" in argument and argument[0] != "-"]
+    overrides = OverridesParser.create().parse_overrides(given)
+    choices = [
+        [f"{o.get_key_element()}={value}" for value in o.sweep_string_iterator()]
+        if o.is_sweep_override()
+        else [text]
+        for o, text in zip(overrides, given, strict=True)
+    ]
+    yield [values[0] for values in choices]
+    for i, values in enumerate(choices):
+        for value in values[1:]:
+            yield [value if i == j else other[0] for j, other in enumerate(choices)]
+
+
+@pytest.mark.parametrize("typed_in", list(commands()))
+def test_every_command_composes_and_is_in_range(typed_in: list[str]) -> None:
+    for overrides in jobs(typed_in):
+        with initialize_config_module("robustmd.conf", version_base="1.3"):
+            experiment = any(override.startswith("experiment=") for override in overrides)
+            composed = compose("config", overrides=overrides, return_hydra_config=experiment)
+        OmegaConf.set_struct(composed, False)
+        composed.pop("hydra", None)
+        config = typed(composed)
+        domains = DOMAINS.get(config.data.name)
+        validate(config, domains)
+        if domains is not None:
+            build_adversary(config.method, len(domains), config.training.iterations)
+
+
+def test_a_sweep_is_more_than_one_job() -> None:
+    assert list(
+        jobs(["-m", "method=opt", "method.lam=0.1,1", "seed=0,1", "method.prior=[1,0]"])
+    ) == [
+        ["method=opt", "method.lam=0.1", "seed=0", "method.prior=[1,0]"],
+        ["method=opt", "method.lam=1", "seed=0", "method.prior=[1,0]"],
+        ["method=opt", "method.lam=0.1", "seed=1", "method.prior=[1,0]"],
+    ]
+
+
+@pytest.mark.parametrize("override", ["method.lamda=1", "method.lam=-1", "method=optimal"])
+def test_a_command_that_is_wrong_is_found(override: str) -> None:
+    with pytest.raises(Exception, match=r"lamda|method\.lam=-1|optimal"):
+        test_every_command_composes_and_is_in_range([override])
