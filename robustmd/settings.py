@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Optional
 
+from robustmd.data_settings import DATA
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS, check_method
 from robustmd.ranges import (
@@ -21,65 +21,13 @@ from robustmd.ranges import (
     COUNT,
     COUNT_OR_ZERO,
     DEVICE,
-    IMAGE_SIDE,
-    NAMES,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
-    SHARE,
     Allowed,
     one_of,
     setting,
 )
-
-# --- data ---------------------------------------------------------------------------------------
-
-
-@dataclass
-class DigitsMini:
-    """`data=digits_mini`: handwritten against printed digits; ships with the package."""
-
-    name: str = "digits_mini"
-    validation: float = setting(0.0, BELOW_ONE)
-
-
-@dataclass
-class Svhn:
-    extra: bool = False
-
-
-@dataclass
-class Digits:
-    """`data=digits`: MNIST against SVHN, the paper's second experiment."""
-
-    name: str = "digits"
-    svhn: Svhn = field(default_factory=Svhn)
-    verify: bool = True
-    validation: float = setting(0.0, BELOW_ONE)
-
-
-@dataclass
-class Folder:
-    """`data=folder`: a user's own domains; exactly one of root and manifest, made absolute."""
-
-    name: str = "folder"
-    root: Optional[str] = None  # noqa: UP045
-    manifest: Optional[str] = None  # noqa: UP045
-    outside: bool = False
-    size: int = setting(32, IMAGE_SIDE)
-    test_share: float = setting(0.2, SHARE)
-    split_seed: int = setting(0, SEED)
-    skip_unreadable: bool = False
-    unseen: list[str] = field(default_factory=list, metadata={"allowed": NAMES})
-    validation: float = setting(0.0, BELOW_ONE)
-
-    def __post_init__(self) -> None:
-        """A relative path means another folder elsewhere, so it must not be a run's identity;
-        the order of `unseen` means nothing."""
-        self.root = str(Path(self.root).expanduser().absolute()) if self.root else None
-        self.manifest = str(Path(self.manifest).expanduser().absolute()) if self.manifest else None
-        self.unseen = sorted(set(self.unseen))
-
 
 # --- backbone -----------------------------------------------------------------------------------
 
@@ -137,7 +85,6 @@ class Paths:
     outputs: str = "outputs"
 
 
-DATA = {"digits_mini": DigitsMini, "digits": Digits, "folder": Folder}
 BACKBONES = {"alexnet": AlexNet}
 OPTIONS: Mapping[str, Mapping[str, type]] = {
     "data": DATA,

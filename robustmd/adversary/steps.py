@@ -1,6 +1,6 @@
 """The step rules of the ascent: how far p (or log p) moves along ĥᵗ at iteration t."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -56,7 +56,8 @@ class TheoryStep(PreciseModule):
         super().__init__()
         self.modulus = modulus
         self.total_steps = total_steps
-        self.needs_mu = c == "auto" and mu is None
+        self.takes_mu = c == "auto" and mu is None
+        self.needs_mu = self.takes_mu
         constant = torch.nan
         if isinstance(c, str):
             arguments.one_of("c", c, ("auto",))
@@ -72,10 +73,19 @@ class TheoryStep(PreciseModule):
         self.register_buffer("c", torch.tensor(constant, dtype=default_dtype()))
 
     def calibrate(self, mu: Tensor, t: Tensor) -> None:
-        """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, for c = "auto" without a mu."""
+        """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, for c = "auto" without a mu.
+
+        Called once: afterwards `needs_mu` is false until a state is loaded, which may be one of
+        before iteration 1. That t is 1 is still for the device to see.
+        """
+        self.needs_mu = False
         squared = (mu / self.modulus).square_()
         root = (squared * (2 / (self.total_steps or 1))).add_(1).sqrt_()
         set_once(self.c, squared.div_(root.add_(1)), t)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self.needs_mu = self.takes_mu
 
     def move(self, x: Tensor, h: Tensor, t: Tensor) -> Tensor:
         return torch.addcdiv(x, h, t + self.c, value=1 / self.modulus)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from robustmd import data_settings as data_sets
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
 
@@ -24,14 +25,14 @@ def load_domains(config: settings.Config, say: Say) -> DomainSet:
     return domains
 
 
-def _digits_mini(_: settings.DigitsMini, paths: settings.Paths, say: Say) -> DomainSet:
+def _digits_mini(_: data_sets.DigitsMini, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import glyphs  # noqa: PLC0415 - only the chosen source is loaded
 
     assert paths.cache is not None
     return glyphs.load(Path(paths.cache), say=say)
 
 
-def _digits(data: settings.Digits, paths: settings.Paths, say: Say) -> DomainSet:
+def _digits(data: data_sets.Digits, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import digits  # noqa: PLC0415
 
     assert paths.data is not None
@@ -41,7 +42,7 @@ def _digits(data: settings.Digits, paths: settings.Paths, say: Say) -> DomainSet
     )
 
 
-def _folder(data: settings.Folder, paths: settings.Paths, say: Say) -> DomainSet:
+def _folder(data: data_sets.Folder, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import folder  # noqa: PLC0415
 
     assert paths.cache is not None

@@ -24,7 +24,15 @@ from robustmd.training.measurement import Measure, measure
 from robustmd.training.resident import resident_splits
 from robustmd.typed import typed
 
-CHANGEABLE = ("runtime", "paths", "data.verify")  # what does not make it another model or data set
+# What does not make it another model or another data set:
+CHANGEABLE = ("runtime", "paths", "data.verify", "data.root", "data.manifest", "data.outside")
+    "runtime",
+    "paths",
+    "data.verify",
+    "data.root",
+    "data.manifest",
+    "data.outside",
+)  # what does not make it another model or data set
 LOSS_TOLERANCE = 1e-4  # relative: another device or thread count sums in another order
 
 

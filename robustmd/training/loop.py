@@ -82,8 +82,8 @@ def train(
                 learner.average.include(learner.model, learner.iteration + 1)
             learner.optimizer.step()
             learner.schedule.step()
-        with clock.part("adversary"):
             history.record(adversary.weights, losses.detach())
+        with clock.part("adversary"):
             if adversary.feeds_on == "batch":
                 play = adversary.update(losses)
                 if learner.regret is not None:

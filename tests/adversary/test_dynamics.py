@@ -251,3 +251,17 @@ def test_first_losses_of_0_do_not_make_the_step_infinite():
         assert adversary.p.tolist() == [0.5, 0.5]
         adversary.update(torch.tensor([1.0, 2.0]))
         assert float(adversary.p.sum()) == pytest.approx(1)
+
+
+def test_a_state_of_before_the_first_update_lets_auto_c_be_set_anew():
+    """As when a warm-up is undone before the iteration is captured in a CUDA graph."""
+    adversary = ProjectedAscent(2, L2(), 0.5, total_steps=100)
+    before = {name: value.clone() for name, value in adversary.state_dict().items()}
+    adversary.update(torch.tensor([1.0, 3.0]))
+    first = float(adversary.step.c)
+    adversary.load_state_dict(before)
+    adversary.update(torch.tensor([10.0, 30.0]))
+    adversary.update(torch.tensor([0.1, 0.3]))
+    fresh = ProjectedAscent(2, L2(), 0.5, total_steps=100)
+    fresh.update(torch.tensor([10.0, 30.0]))
+    assert float(adversary.step.c) == float(fresh.step.c) > first
