@@ -26,13 +26,6 @@ from robustmd.typed import typed
 
 # What does not make it another model or another data set:
 CHANGEABLE = ("runtime", "paths", "data.verify", "data.root", "data.manifest", "data.outside")
-    "runtime",
-    "paths",
-    "data.verify",
-    "data.root",
-    "data.manifest",
-    "data.outside",
-)  # what does not make it another model or data set
 LOSS_TOLERANCE = 1e-4  # relative: another device or thread count sums in another order
 
 
