@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_module
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -37,6 +37,11 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     if group:
         top = [*GROUPS, "seed", "force", "resume", "logging", "checkpoint", "paths"]
         return unknown_key(group[1].partition("@")[0], top)
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override}: is no setting; a setting is key=value, and a value with spaces, "
+            "commas or letters beyond ASCII is written 'key=\"value\"'"
+        )
     return " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
 
 
