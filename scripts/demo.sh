@@ -9,8 +9,10 @@ echo "== report"
 .venv/bin/robustmd report outputs --data digits_mini --out report
 cat <<'END'
 
-Next, with your own settings:
+Next, with your own domains (DIR/DOMAIN/CLASS/*.png, jpg, …; docs/own_data.md says more):
+  .venv/bin/robustmd train -m method=even,opt data=folder data.root=DIR seed=0,1,2
+  .venv/bin/robustmd report
+or with other settings, or the paper's digits (fetches MNIST and SVHN):
   .venv/bin/robustmd train -m method=opt method.lam=0.1,10 seed=0,1,2
-  .venv/bin/robustmd train experiment=digits_table     # the paper's digits: fetches MNIST and SVHN
-  .venv/bin/robustmd report outputs
+  .venv/bin/robustmd train experiment=digits_table
 END
