@@ -1,8 +1,7 @@
 """Synthetic domains: the same classes, seen from different sides and with different noise."""
 
-from typing import NamedTuple
-
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from robustmd.adversary import (
-    KL,
     L2,
     Adversary,
     BestResponse,
@@ -22,7 +21,7 @@ from robustmd.adversary import (
     ProjectedAscent,
     project_simplex,
 )
-from robustmd.adversary.steps import ConstantStep, TheoryStep
+from robustmd.adversary.steps import TheoryStep
 
 
 class Plays(NamedTuple):
@@ -157,8 +156,9 @@ class BestResponsePlayers(Players):
 def players(adversaries: Sequence[Adversary]) -> Players:
     """The adversaries, all of one rule with the same λ and prior, as one. ValueError otherwise."""
     rule = adversaries[0]
-    if any(type(one) is not type(rule) or one.q != rule.q for one in adversaries):
-        raise ValueError("adversaries are of several rules or priors; all must be alike.")
+    kinds = {(type(one), tuple(one.q), getattr(one, "lam", None)) for one in adversaries}
+    if len(kinds) > 1:
+        raise ValueError("adversaries differ in rule, prior or lam; all must be alike.")
     if isinstance(rule, ProjectedAscent) and isinstance(rule.regularizer, L2):
         return ProjectedAscentPlayers(adversaries)  # type: ignore[arg-type]
     if isinstance(rule, MirrorAscent) and min(rule.q) > 0:
@@ -174,8 +174,6 @@ def _constants(adversaries: Sequence[Any]) -> Tensor:
     """c of every lane's 1/(m(t + c)), [n, 1]."""
     steps = [adversary.step for adversary in adversaries]
     if not all(isinstance(step, TheoryStep) for step in steps):
-        raise ValueError(f"step is {ConstantStep.__name__}; the study has lanes for 'theory' only.")
+        raise ValueError("step is 'constant'; the study has lanes for 'theory' only.")
     return torch.stack([step.c for step in steps]).unsqueeze(1)
 
-
-__all__ = ["KL", "Players", "Plays", "players"]
