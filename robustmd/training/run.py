@@ -77,6 +77,7 @@ def _set_up_torch(runtime: settings.Runtime) -> None:
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(runtime.deterministic)
+    torch.backends.cudnn.allow_tf32 = False  # single precision means the same on every device
 
 
 def _already_there(
