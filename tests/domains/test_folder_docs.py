@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from robustmd.data_settings import Folder
 from robustmd.domains.folder import load
-from robustmd.settings import Folder
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text("utf-8")
 
