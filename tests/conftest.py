@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+
+# Before torch is loaded: on the tests' small tensors a second thread only waits for the first, and
+# on a busy machine for long. Holds for the commands that tests start as well.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 Pair = tuple[float, float]
 
