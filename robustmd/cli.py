@@ -26,6 +26,7 @@ Commands (robustmd COMMAND --help says more):
   train      train a model; takes settings as key=value, -m for sweeps
   evaluate   measure a finished run's model again
   report     tables and curves from a folder of runs
+  theory     the paper's convergence rates and regret bound, measured
 
 Options: --help, --version
 """
@@ -53,6 +54,17 @@ def report(arguments: Sequence[str]) -> int:
     return command.run(parser.parse_args(list(arguments)))
 
 
+def theory(arguments: Sequence[str]) -> int:
+    from robustmd.theory import command
+
+    parser = argparse.ArgumentParser(
+        prog="robustmd theory",
+        description="The paper's convergence rates and regret bound, measured.",
+    )
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(list(arguments)))
+
+
 def complete(arguments: Sequence[str]) -> int:
     """Shell completion: Hydra's script calls the bare program, with `train` still in the line."""
     os.environ["COMP_LINE"] = os.environ.get("COMP_LINE", "").replace(" train", "", 1)
@@ -63,6 +75,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "train": train,
     "evaluate": evaluate,
     "report": report,
+    "theory": theory,
 }
 
 

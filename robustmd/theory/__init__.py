@@ -1,0 +1,1 @@
+"""The paper's regret bound and convergence rates, measured."""

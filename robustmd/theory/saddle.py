@@ -1,0 +1,97 @@
+"""The saddle point of the convex problem, from a solver, with its certificate: the duality gap."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize, nnls
+from torch import Tensor
+
+from robustmd.theory.classifiers import Logistic
+
+
+@dataclass(frozen=True)
+class SaddlePoint:
+    """min_W max_{p∈Δ} p·f(W).
+
+    Attributes:
+        model: W* [P].
+        weights: p* [K].
+        upper: max_k f_k(W*) ≥ the value.
+        lower: min_W p*·f(W) ≤ the value; upper − lower bounds the error of both.
+    """
+
+    model: Tensor
+    weights: Tensor
+    upper: float
+    lower: float
+
+
+def solve_saddle(problem: Logistic) -> SaddlePoint:
+    """Epigraph form: min ε over (W, ε) with f_k(W) ≤ ε for all k, by SLSQP.
+
+    Its multipliers are p*: at W* they make Σ_k p_k ∇f_k vanish on the domains with f_k = ε, which
+    non-negative least squares finds.
+    """
+    P = problem.num_parameters
+    start = np.append(np.zeros(P), float(problem.domain_losses(torch.zeros(1, P).double()).max()))
+    found = minimize(
+        lambda x: (x[-1], np.append(np.zeros(P), 1.0)),
+        start,
+        jac=True,
+        method="SLSQP",
+        constraints={
+            "type": "ineq",
+            "fun": lambda x: x[-1] - losses_and_jacobian(problem, x[:-1])[0],
+            "jac": lambda x: np.column_stack(
+                [-losses_and_jacobian(problem, x[:-1])[1], np.ones(problem.num_domains)]
+            ),
+        },
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    f, J = losses_and_jacobian(problem, found.x[:-1])
+    p = _multipliers(f, J)
+    return SaddlePoint(
+        model=torch.from_numpy(found.x[:-1]),
+        weights=torch.from_numpy(p),
+        upper=float(f.max()),
+        lower=minimise(problem, torch.from_numpy(p))[0],
+    )
+
+
+def duality_gap(problem: Logistic, W: Tensor, p: Tensor) -> float:
+    """max_p' L(p', W) − min_W' L(p, W') ≥ 0 for W [P], p [K]; 0 at a saddle point only."""
+    return float(problem.domain_losses(W.unsqueeze(0)).max()) - minimise(problem, p)[0]
+
+
+def minimise(problem: Logistic, p: Tensor) -> tuple[float, Tensor]:
+    """min_W p·f(W), which is smooth and strongly convex, and its W [P]."""
+    weights = p.numpy()
+
+    def mixture(W: np.ndarray) -> tuple[float, np.ndarray]:
+        f, J = losses_and_jacobian(problem, W)
+        return float(weights @ f), weights @ J
+
+    start = np.zeros(problem.num_parameters)
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
+    found = minimize(mixture, start, jac=True, method="L-BFGS-B", options=options)
+    return float(found.fun), torch.from_numpy(found.x)
+
+
+def losses_and_jacobian(problem: Logistic, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """f(W) [K] and J [K, P], its rows ∇f_k, for W [P]."""
+    K = problem.num_domains
+    lanes = torch.from_numpy(np.ascontiguousarray(W)).expand(K, -1)  # one a domain
+    shares = lanes.new_full((K, K * problem.num_examples), 1 / problem.num_examples)
+    point = problem.evaluate(lanes, shares)
+    J = point.gradients(torch.eye(K, dtype=lanes.dtype))[0]
+    return point.losses[0].numpy(), J.numpy()
+
+
+def _multipliers(f: np.ndarray, J: np.ndarray) -> np.ndarray:
+    active = f > f.max() - 1e-6
+    one = 1e3  # weighs Σ p = 1 above stationarity, which then need not be exact
+    system = np.vstack([J[active].T, np.full((1, active.sum()), one)])
+    p = np.zeros(len(f))
+    p[active] = nnls(system, np.append(np.zeros(J.shape[1]), one))[0]
+    return p / p.sum()

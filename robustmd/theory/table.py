@@ -1,0 +1,147 @@
+"""The convergence table: Markdown, LaTeX (booktabs) and CSV, and every run's values in a CSV."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+
+from robustmd.theory.results import Result, Row
+from robustmd.theory.tally import Outcome
+
+NAME = "convergence"
+_TEX = {
+    "‖∇L‖²": r"$\|\nabla L\|^2$",
+    "‖∇F‖²": r"$\|\nabla F\|^2$",
+    "p-gap": r"$p$-gap",
+    "T^(-1/2)": "$T^{-1/2}$",
+    "T^(-1/3)": "$T^{-1/3}$",
+    "(log T/T)^(1/2)": r"$\sqrt{\log T/T}$",
+    "log T/T": r"$\log T/T$",
+    "R(c*)/T": "$R(c^*)/T$",
+    "R_KL(c*)/T": r"$R_\mathrm{KL}(c^*)/T$",
+    "none (printed: T^(-1/2))": "none (printed: $T^{-1/2}$)",
+    "L2, c = c*": "L2, $c = c^*$",
+    "KL, c = c*": "KL, $c = c^*$",
+    "L2, c = 0": "L2, $c = 0$",
+}
+_SCALARS = [f.name for f in fields(Outcome) if f.name not in ("T", "mean_model", "mean_weights")]
+
+
+def caption(results: Sequence[Result]) -> str:
+    """What the numbers are: for every format the same words."""
+    horizons, n = results[0].horizons, len(results[0].seeds)
+    return (
+        f"Measured slope on log axes over T = {horizons[0]:,} to {horizons[-1]:,} "
+        f"({len(horizons)} values, n = {n} seeds) of the mean over seeds, with its 95 % interval "
+        "(jackknife over seeds, Student's t), beside the slope of the proved rate over the same T, "
+        "log factors included. A rate is an upper bound: it holds when the interval's upper end is "
+        "at most the rate's slope. Share: the largest mean measure divided by the proved bound."
+    )
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    """A pipe table under its caption."""
+    head = ["result", "p by", "problem", "measure", "at largest T", "proved rate", "its slope"]
+    head += ["measured slope", "95 % interval", "share of bound", "verdict"]
+    lines = [caption([row.result for row in rows]), ""]
+    lines += ["| " + " | ".join(head) + " |", "|" + " --- |" * 4 + " ---: |" * 6 + " --- |"]
+    lines += ["| " + " | ".join(_cells(row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(rows: Sequence[Row]) -> str:
+    """A `table` environment; compiles in a document that has `\\usepackage{booktabs}`."""
+    text = caption([row.result for row in rows]).replace("%", r"\%")
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\caption{{{text}}}\smallskip",
+        r"\begin{tabular}{llllrrrrrrl}",
+        r"\toprule",
+        r"Result & $p$ by & Problem & Measure & At largest $T$ & Rate & Its slope & Slope & "
+        r"95 \% interval & Share & Verdict \\",
+        r"\midrule",
+        *(" & ".join(_tex(cell) for cell in _cells(row)) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """One line a row, with every digit; `mean_T=<T>` is the mean over seeds at that T."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    horizons = rows[0].result.horizons
+    names = "result adversary problem measure rate rate_slope slope slope_low slope_high"
+    names += " share_of_bound verdict seeds"
+    writer.writerow([*names.split(), *(f"mean_T={T}" for T in horizons)])
+    for row in rows:
+        experiment, slope = row.result.experiment, row.slope
+        writer.writerow(
+            [
+                *(experiment.result, experiment.adversary_name, experiment.problem_name),
+                *(row.measure.name, row.measure.rate_name, _or_empty(row.rate_slope)),
+                *(slope.value, slope.low, slope.high, _or_empty(row.bound_share), row.verdict),
+                *(len(row.result.seeds), *map(float, row.values.mean(axis=1))),
+            ]
+        )
+    return out.getvalue()
+
+
+def runs_csv(results: Sequence[Result], rows: Sequence[Row]) -> str:
+    """One line a run: what the table's numbers were made of."""
+    gaps = {
+        (T, seed): value
+        for row in rows
+        if row.measure.name == "duality gap"
+        for T, values in zip(row.result.horizons, row.values, strict=True)
+        for seed, value in zip(row.result.seeds, values, strict=True)
+    }
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["result", "adversary", "problem", "T", "seed", *_SCALARS, "duality_gap"])
+    for result in results:
+        experiment = result.experiment
+        names = [experiment.result, experiment.adversary_name, experiment.problem_name]
+        for seed, run in result.all_runs():
+            numbers = [_or_empty(getattr(run, name)) for name in _SCALARS]
+            gap = gaps.get((run.T, seed), "") if experiment.result == "Lemma 1" else ""
+            writer.writerow([*names, run.T, seed, *numbers, gap])
+    return out.getvalue()
+
+
+def _cells(row: Row) -> list[str]:
+    experiment, slope = row.result.experiment, row.slope
+    return [
+        experiment.result,
+        experiment.adversary_name,
+        experiment.problem_name,
+        row.measure.name,
+        f"{row.values[-1].mean():.3g}",
+        row.measure.rate_name,
+        _number(row.rate_slope, 3),
+        _number(slope.value, 3),
+        f"[{_number(slope.low, 3)}, {_number(slope.high, 3)}]",
+        _number(row.bound_share, 2),
+        row.verdict,
+    ]
+
+
+def _number(value: float | None, decimals: int) -> str:
+    """ "−0.500", with a minus sign; an en dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def _or_empty(value: float | None) -> float | str:
+    return "" if value is None else value
+
+
+def _tex(cell: str) -> str:
+    text = _TEX.get(cell, cell).replace("−", "$-$").replace("–", "--")
+    return f"{{}}{text}" if text.startswith("[") else text

@@ -1,0 +1,52 @@
+"""The saddle point: its certificate, its optimality conditions, and a game solved by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from robustmd.theory.experiments import convex_problem
+from robustmd.theory.saddle import duality_gap, losses_and_jacobian, minimise, solve_saddle
+
+
+@pytest.fixture(scope="module", params=["small", "study's"])
+def solved(request: pytest.FixtureRequest, logistic):
+    problem = logistic if request.param == "small" else convex_problem()
+    return problem, solve_saddle(problem)
+
+
+def test_the_gap_closes(solved):
+    problem, saddle = solved
+    assert saddle.upper - saddle.lower + 1e-12 >= 0
+    assert saddle.upper - saddle.lower < 1e-9
+    assert abs(duality_gap(problem, saddle.model, saddle.weights)) < 1e-9
+
+
+def test_optimality_conditions(solved):
+    problem, saddle = solved
+    p = saddle.weights.numpy()
+    f, J = losses_and_jacobian(problem, saddle.model.numpy())
+    assert p.min() >= 0
+    assert p.sum() == pytest.approx(1)
+    assert np.abs(p @ J).max() < 1e-6  # stationary in W
+    assert np.all(p[f < f.max() - 1e-6] == 0)  # mass on the worst domains only
+
+
+def test_nearby_points_are_worse(solved, models):
+    problem, saddle = solved
+    for direction in models(problem, 5):
+        W = saddle.model + 0.05 * direction
+        assert float(problem.domain_losses(W.unsqueeze(0)).max()) > saddle.upper
+    for corner in torch.eye(problem.num_domains, dtype=torch.float64):
+        p = 0.8 * saddle.weights + 0.2 * corner
+        assert minimise(problem, p)[0] <= saddle.lower + 1e-12
+
+
+def test_the_studys_saddle_has_two_domains_in_play():
+    saddle = solve_saddle(convex_problem())
+    assert (saddle.weights > 0.2).sum() == 2
+
+
+def test_minimise_finds_the_stationary_point(logistic):
+    p = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    _, W = minimise(logistic, p)
+    assert np.abs(p.numpy() @ losses_and_jacobian(logistic, W.numpy())[1]).max() < 1e-6
