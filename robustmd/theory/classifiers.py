@@ -131,8 +131,11 @@ class TanhNetwork(Classifier):
         self.num_parameters = self.split + self.num_classes * (hidden + 1)
 
     def start(self, seed: int) -> Tensor:
-        """W₁: normal, mean 0, standard deviation `scale`/√(inputs of the layer)."""
-        normal = stream(seed, "start").standard_normal(self.num_parameters)
+        """W₁: normal, mean 0, standard deviation `scale`/√(inputs of the layer).
+
+        The same for every seed: the theorems take W₁ as given, their expectation is over batches.
+        """
+        normal = stream(0, "start").standard_normal(self.num_parameters)
         W = torch.from_numpy(normal) * self.scale
         W[: self.split] /= self.inputs.shape[1] ** 0.5
         W[self.split :] /= (self.hidden + 1) ** 0.5

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.func import hessian, jacrev, vmap
+from torch.func import jacrev, vmap
 
-from robustmd.adversary import uniform
 from robustmd.theory.classifiers import Classifier, Logistic
 from robustmd.theory.lanes import draw_batches
 from robustmd.theory.saddle import minimise
@@ -84,11 +84,11 @@ def _losses(problem: Classifier) -> Callable[[Tensor], Tensor]:
 
 def _curvature(problem: Classifier, visited: Tensor) -> float:
     """The largest spectral norm of a domain's Hessian at the points [n, P]."""
-    hessians = vmap(hessian(_losses(problem)), chunk_size=50)(visited)  # [n, K, P, P]
+    hessians = vmap(jacrev(jacrev(_losses(problem))), chunk_size=50)(visited)  # [n, K, P, P]
     return float(torch.linalg.eigvalsh(hessians).abs().amax())
 
 
 def _largest_minimiser(problem: Logistic) -> float:
     K = problem.num_domains
-    mixtures = [*torch.eye(K, dtype=torch.float64), uniform(K)]
-    return max(float(torch.linalg.vector_norm(minimise(problem, p)[1])) for p in mixtures)
+    mixtures = np.vstack([np.eye(K), np.full(K, 1 / K)])
+    return max(float(np.linalg.norm(minimise(problem, p)[1])) for p in mixtures)

@@ -39,27 +39,34 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 
 def _panel(axis: Axes, row: Row) -> None:
-    T = np.array(row.result.horizons)
+    T = row.result.horizons
     mean = row.values.mean(axis=1)
-    black, blue, orange = COLOURS[:3]
-    positive = np.clip(row.values, 1e-300, None)  # a log axis has no place for a gap below 0
-    low = np.where(row.values.min(axis=1) > 0, positive.min(axis=1), mean / 10)
-    high = row.values.max(axis=1)
+    low, high = row.values.min(axis=1), row.values.max(axis=1)
+    low = np.where(low > 0, low, mean / 10)  # a log axis has no place for a gap below 0
+    black, blue, orange, _, pink = COLOURS[:5]
     axis.fill_between(T, low, high, color=blue, alpha=0.2, lw=0, label="smallest to largest seed")
     axis.plot(T, mean, color=blue, marker="o", markersize=3.5, linewidth=1.5, label="mean")
-    if row.measure.rate is not None:
-        rate = np.array([row.measure.rate(int(t)) for t in T])
-        axis.plot(
-            T, rate / rate[0] * mean[0], "--", color=black, linewidth=1.1, label="proved rate"
-        )
-    if row.measure.bound is not None:
-        bound = [row.measure.bound(int(t)) for t in T]
+    measure = row.measure
+    for label, rate, colour, dashes in (
+        ("proved rate", measure.rate, black, "--"),
+        ("rate as printed, not true", measure.printed_rate, pink, "-."),
+    ):
+        if rate is not None:
+            shape = np.array([rate(t) for t in T])
+            line = shape / shape[0] * mean[0]
+            axis.plot(T, line, color=colour, linestyle=dashes, linewidth=1.2, label=label)
+    if measure.bound is not None:
+        bound = [measure.bound(t) for t in T]
         axis.plot(T, bound, ":", color=orange, linewidth=1.6, label="proved bound")
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("iterations T")
-    axis.set_ylabel(row.measure.name)
-    experiment = row.result.experiment
-    slope = f"slope {row.slope.value:.2f} [{row.slope.low:.2f}, {row.slope.high:.2f}]"
+    axis.set_ylabel(measure.name)
+    axis.set_title(_title(row), fontsize=7.5)
+
+
+def _title(row: Row) -> str:
+    experiment, slope = row.result.experiment, row.slope
+    numbers = f"slope {slope.value:.3f} [{slope.low:.3f}, {slope.high:.3f}]".replace("-", "−")
     where = f"{experiment.adversary_name}, {experiment.problem_name}"
-    axis.set_title(f"{experiment.result}\n{where}\n{slope}".replace("-", "−"), fontsize=7.5)
+    return f"{experiment.result}\n{where}\n{numbers}"

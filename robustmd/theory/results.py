@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robustmd.theory.experiments import Experiment, Measure
+from robustmd.theory.experiment import Experiment, Measure
 from robustmd.theory.slopes import Slope, log_slope, measured_slope
 from robustmd.theory.tally import Outcome
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from scipy.optimize import minimize, nnls
-from torch import Tensor
 
 from robustmd.theory.classifiers import Logistic
 
@@ -21,8 +20,8 @@ class SaddlePoint:
         lower: min_W p*·f(W) ≤ the value; upper − lower bounds the error of both.
     """
 
-    model: Tensor
-    weights: Tensor
+    model: np.ndarray
+    weights: np.ndarray
     upper: float
     lower: float
 
@@ -34,7 +33,7 @@ def solve_saddle(problem: Logistic) -> SaddlePoint:
     non-negative least squares finds.
     """
     P = problem.num_parameters
-    start = np.append(np.zeros(P), float(problem.domain_losses(torch.zeros(1, P).double()).max()))
+    start = np.append(np.zeros(P), losses_and_jacobian(problem, np.zeros(P))[0].max())
     found = minimize(
         lambda x: (x[-1], np.append(np.zeros(P), 1.0)),
         start,
@@ -52,30 +51,29 @@ def solve_saddle(problem: Logistic) -> SaddlePoint:
     f, J = losses_and_jacobian(problem, found.x[:-1])
     p = _multipliers(f, J)
     return SaddlePoint(
-        model=torch.from_numpy(found.x[:-1]),
-        weights=torch.from_numpy(p),
+        model=found.x[:-1],
+        weights=p,
         upper=float(f.max()),
-        lower=minimise(problem, torch.from_numpy(p))[0],
+        lower=minimise(problem, p)[0],
     )
 
 
-def duality_gap(problem: Logistic, W: Tensor, p: Tensor) -> float:
+def duality_gap(problem: Logistic, W: np.ndarray, p: np.ndarray) -> float:
     """max_p' L(p', W) − min_W' L(p, W') ≥ 0 for W [P], p [K]; 0 at a saddle point only."""
-    return float(problem.domain_losses(W.unsqueeze(0)).max()) - minimise(problem, p)[0]
+    return float(losses_and_jacobian(problem, W)[0].max()) - minimise(problem, p)[0]
 
 
-def minimise(problem: Logistic, p: Tensor) -> tuple[float, Tensor]:
+def minimise(problem: Logistic, p: np.ndarray) -> tuple[float, np.ndarray]:
     """min_W p·f(W), which is smooth and strongly convex, and its W [P]."""
-    weights = p.numpy()
 
     def mixture(W: np.ndarray) -> tuple[float, np.ndarray]:
         f, J = losses_and_jacobian(problem, W)
-        return float(weights @ f), weights @ J
+        return float(p @ f), p @ J
 
     start = np.zeros(problem.num_parameters)
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
     found = minimize(mixture, start, jac=True, method="L-BFGS-B", options=options)
-    return float(found.fun), torch.from_numpy(found.x)
+    return float(found.fun), found.x
 
 
 def losses_and_jacobian(problem: Logistic, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from robustmd.errors import UserError
 from robustmd.report.curves import image_bytes
 from robustmd.theory import figures, regret_curve, table
-from robustmd.theory.experiments import experiments
 from robustmd.theory.regret_curve import RegretCurve
 from robustmd.theory.results import Result, Row, rows_of
 from robustmd.theory.threads import one_thread
+from robustmd.theory.workers import run_side_by_side
 
 FOLDER = "theory"
 HORIZONS = (1_000, 3_162, 10_000, 31_623, 100_000)  # two decades
@@ -43,7 +43,12 @@ class Study:
 
 
 def write_study(
-    out: Path, seeds: Sequence[int], horizons: Sequence[int], say: Say = lambda line: None
+    out: Path,
+    seeds: Sequence[int],
+    horizons: Sequence[int],
+    *,
+    workers: int = 1,
+    say: Say = lambda line: None,
 ) -> Study:
     """Runs everything and writes `<out>/theory/`: regret_bound.{png,pdf,csv}, convergence.{png,pdf,
     md,tex,csv} and runs.csv.
@@ -52,6 +57,7 @@ def write_study(
         out: folder of the report; made where it is not there.
         seeds: ≥ 2 of them, for the intervals.
         horizons: the T's, ≥ 2 of them.
+        workers: processes, ≥ 1.
         say: told of each experiment as it ends.
 
     Raises:
@@ -62,14 +68,23 @@ def write_study(
     _make(folder)  # before the work
     results, rows = [], []
     with one_thread():
-        for experiment in experiments():
-            result = Result(experiment, tuple(seeds), experiment.runs.run(horizons, seeds))
+        for experiment, outcomes in run_side_by_side(horizons, seeds, workers):
+            result = Result(experiment, tuple(seeds), outcomes)
             found = rows_of(result)
             results.append(result)
             rows.extend(found)
             for row in found:
                 say(_line(row))
-    contents: dict[str, str | bytes] = {
+    contents = _contents(curve, results, rows)
+    files = tuple(_write(folder / name, content) for name, content in contents.items())
+    return Study(curve, tuple(results), tuple(rows), files)
+
+
+def _contents(
+    curve: RegretCurve, results: Sequence[Result], rows: Sequence[Row]
+) -> dict[str, str | bytes]:
+    """File name to content."""
+    return {
         f"{regret_curve.NAME}.csv": regret_curve.to_csv(curve),
         **_images(regret_curve.NAME, regret_curve.draw(curve)),
         f"{table.NAME}.md": table.to_markdown(rows),
@@ -78,8 +93,6 @@ def write_study(
         **_images(table.NAME, figures.draw(rows)),
         "runs.csv": table.runs_csv(results, rows),
     }
-    files = tuple(_write(folder / name, content) for name, content in contents.items())
-    return Study(curve, tuple(results), tuple(rows), files)
 
 
 def _line(row: Row) -> str:

@@ -20,10 +20,11 @@ _TEX = {
     "log T/T": r"$\log T/T$",
     "R(c*)/T": "$R(c^*)/T$",
     "R_KL(c*)/T": r"$R_\mathrm{KL}(c^*)/T$",
-    "none (printed: T^(-1/2))": "none (printed: $T^{-1/2}$)",
+    "none (printed: T^(-1/2))": "none",
     "L2, c = c*": "L2, $c = c^*$",
     "KL, c = c*": "KL, $c = c^*$",
     "L2, c = 0": "L2, $c = 0$",
+    "nothing proved": "--",
 }
 _SCALARS = [f.name for f in fields(Outcome) if f.name not in ("T", "mean_model", "mean_weights")]
 
@@ -51,19 +52,21 @@ def to_markdown(rows: Sequence[Row]) -> str:
 
 
 def to_latex(rows: Sequence[Row]) -> str:
-    """A `table` environment; compiles in a document that has `\\usepackage{booktabs}`."""
+    """A `table` environment as wide as a page; a smaller line says who, where and the interval.
+
+    It compiles in a document that has `\\usepackage{booktabs}`.
+    """
     text = caption([row.result for row in rows]).replace("%", r"\%")
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
         rf"\caption{{{text}}}\smallskip",
-        r"\begin{tabular}{llllrrrrrrl}",
+        r"\begin{tabular}{lllrrrl}",
         r"\toprule",
-        r"Result & $p$ by & Problem & Measure & At largest $T$ & Rate & Its slope & Slope & "
-        r"95 \% interval & Share & Verdict \\",
+        r"Result & Measure & Rate & Its slope & Slope & Share & Verdict \\",
         r"\midrule",
-        *(" & ".join(_tex(cell) for cell in _cells(row)) + r" \\" for row in rows),
+        *(line for row in rows for line in _tex_lines(row)),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -126,9 +129,20 @@ def _cells(row: Row) -> list[str]:
         _number(row.rate_slope, 3),
         _number(slope.value, 3),
         f"[{_number(slope.low, 3)}, {_number(slope.high, 3)}]",
-        _number(row.bound_share, 2),
+        "–" if row.bound_share is None else f"{row.bound_share:.2g}",
         row.verdict,
     ]
+
+
+def _tex_lines(row: Row) -> tuple[str, str]:
+    cells = [_tex(cell) for cell in _cells(row)]
+    result, adversary, problem, measure, _, rate, rate_slope, slope, interval, share, verdict = (
+        cells
+    )
+    first = " & ".join((result, measure, rate, rate_slope, slope, share, verdict))
+    small = rf"\multicolumn{{4}}{{l}}{{\scriptsize {adversary}, {problem}}} & "
+    small += rf"\multicolumn{{3}}{{l}}{{\scriptsize {interval}}}"
+    return rf"{first} \\", rf"{small} \\"
 
 
 def _number(value: float | None, decimals: int) -> str:
@@ -143,5 +157,4 @@ def _or_empty(value: float | None) -> float | str:
 
 
 def _tex(cell: str) -> str:
-    text = _TEX.get(cell, cell).replace("−", "$-$").replace("–", "--")
-    return f"{{}}{text}" if text.startswith("[") else text
+    return _TEX.get(cell, cell).replace("−", "$-$").replace("–", "--")

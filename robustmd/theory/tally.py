@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -39,8 +40,8 @@ class Outcome:
     sigma: float
     gamma: float
     radius: float
-    mean_model: Tensor
-    mean_weights: Tensor
+    mean_model: np.ndarray
+    mean_weights: np.ndarray
 
 
 class Tally:
@@ -102,8 +103,8 @@ class Tally:
             sigma=float(self.maxima["sigma"][lane]) ** 0.5,
             gamma=float(self.maxima["gamma"][lane]) ** 0.5,
             radius=float(self.maxima["radius"][lane]) ** 0.5,
-            mean_model=self.sums["model"][lane] / T,
-            mean_weights=self.sums["weights"][lane] / T,
+            mean_model=(self.sums["model"][lane] / T).numpy(),
+            mean_weights=(self.sums["weights"][lane] / T).numpy(),
         )
 
     def _raise(self, name: str, values: Tensor) -> None:

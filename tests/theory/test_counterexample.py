@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustmd.theory.experiments import theorem4_as_printed, theorem4_regularised_parabolas
+from robustmd.theory.theorem4 import theorem4_as_printed, theorem4_regularised_parabolas
 
 HORIZONS = [30, 300, 3000]
 

@@ -11,8 +11,8 @@ import torch
 
 from robustmd import cli
 from robustmd.adversary import L2, ProjectedAscent
-from robustmd.theory import lanes, study
-from robustmd.theory.experiments import Experiment, Measure, gradient_of
+from robustmd.theory import lanes, workers
+from robustmd.theory.experiment import Experiment, Measure, gradient_of
 from robustmd.theory.lanes import Runs
 from robustmd.theory.players import ProjectedAscentPlayers
 from robustmd.theory.results import Result, rows_of
@@ -35,6 +35,7 @@ def test_quick_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[s
         rows = list(csv.DictReader(stream))
     assert len(rows) == 10
     assert rows[-1]["verdict"] == "nothing proved"
+    assert (folder / "convergence.tex").read_text(encoding="utf-8").isascii()
     with (folder / "runs.csv").open(encoding="utf-8") as stream:
         runs = list(csv.DictReader(stream))
     assert len(runs) == 8 * 3 * 3
@@ -44,6 +45,18 @@ def test_quick_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[s
     means = np.reshape(lemma, (3, 3)).mean(axis=1)
     assert [float(rows[0][f"mean_T={T}"]) for T in (100, 316, 1000)] == pytest.approx(means)
     assert all(value > 0 for value in lemma)
+
+
+@pytest.mark.slow
+def test_two_processes_find_what_one_does() -> None:
+    for (_, alone), (_, beside) in zip(
+        workers.run_side_by_side([20, 50], [0, 1], 1),
+        workers.run_side_by_side([20, 50], [0, 1], 2),
+        strict=True,
+    ):
+        assert [[run.gradient for run in row] for row in alone] == [
+            [run.gradient for run in row] for row in beside
+        ]
 
 
 def test_mistakes_are_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +84,7 @@ def experiment_on(problem) -> Experiment:
 def test_a_planted_mistake_is_found_named_and_code_1(
     logistic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(study, "experiments", lambda: [experiment_on(logistic)])
+    monkeypatch.setattr(workers, "experiments", lambda: [experiment_on(logistic)])
     command = ["theory", "--quick", "--seeds", "2", "--out", str(tmp_path)]
     assert cli.main(command) == 0
     monkeypatch.setattr(lanes, "players", WrongStep)
