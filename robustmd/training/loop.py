@@ -60,7 +60,6 @@ def train(
         Diverged: a loss was not finite (seen when the history is read).
         Interrupted: from `events.check_stop`, always between two iterations.
     """
-    adversary = learner.adversary
     while True:
         if events.is_due(learner.iteration) and learner.measured < learner.iteration:
             events.measure()
@@ -69,28 +68,41 @@ def train(
             return
         events.check_stop()
 
+        adversary = learner.adversary
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
             adversary.update(events.full_losses())
-        with clock.part("data"):
-            images, labels = gather_batch(examples, batches.draw(learner.iteration))
-        with clock.part("model"):
-            losses = domain_losses(learner.model(images), labels, len(examples))
-            objective = adversary.weights @ losses
-            learner.optimizer.zero_grad()
-            objective.backward()
-            if learner.average is not None:
-                learner.average.include(learner.model, learner.iteration + 1)
-            learner.optimizer.step()
-            learner.schedule.step()
-            history.record(adversary.weights, losses.detach())
-        with clock.part("adversary"):
-            if adversary.feeds_on == "batch":
-                play = adversary.update(losses)
-                if learner.regret is not None:
-                    learner.regret.update(play)
-        learner.iteration += 1
+        iterate(learner, batches, examples, history, clock)
 
         if history.full or learner.iteration == iterations:
             events.log()
         if learner.iteration % events.checkpoint_every == 0 and learner.iteration < iterations:
             events.checkpoint()
+
+
+def iterate(
+    learner: Learner,
+    batches: BatchStream,
+    examples: list[ResidentExamples],
+    history: History,
+    clock: Clock,
+) -> None:
+    """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ."""
+    adversary = learner.adversary
+    with clock.part("data"):
+        images, labels = gather_batch(examples, batches.draw(learner.iteration))
+    with clock.part("model"):
+        losses = domain_losses(learner.model(images), labels, len(examples))
+        objective = adversary.weights @ losses
+        learner.optimizer.zero_grad()
+        objective.backward()
+        if learner.average is not None:
+            learner.average.include(learner.model, learner.iteration + 1)
+        learner.optimizer.step()
+        learner.schedule.step()
+        history.record(adversary.weights, losses.detach())
+    with clock.part("adversary"):
+        if adversary.feeds_on == "batch":
+            play = adversary.update(losses)
+            if learner.regret is not None:
+                learner.regret.update(play)
+    learner.iteration += 1
