@@ -64,6 +64,7 @@ class Evaluation:
 @dataclass
 class Runtime:
     device: str = setting("auto", DEVICE)
+    precision: str = setting("fp32", one_of("fp32", "tf32", "bf16", "auto"))
     threads: Optional[int] = setting(None, COUNT)  # noqa: UP045
     deterministic: bool = False
 
@@ -225,15 +226,18 @@ def as_dict(config: Config) -> dict[str, Any]:
 def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a config (as plain data) that can change a number: the run's identity.
 
-    Keys equal to their recorded default are left out, so that a key added later does not orphan
-    old runs. Not in it: seed (a level of its own), paths, device, threads, logging, checkpoint.
+    data, backbone, method, training, evaluation, and the precision where it is not fp32. Keys equal
+    to their recorded default are left out, so that a key added later does not orphan old runs. Not
+    in it: seed (a level of its own), paths, device, threads, logging, checkpoint.
     """
     schemas = {group: OPTIONS[group][config[group]["name"]] for group in OPTIONS}
     schemas |= {"training": Training, "evaluation": Evaluation}
-    return {
+    identity = {
         group: _without(config[group], dataclasses.asdict(schema()))
         for group, schema in schemas.items()
     }
+    precision = config["runtime"].get("precision", "fp32")  # runs before it was a key: fp32
+    return identity if precision == "fp32" else identity | {"runtime": {"precision": precision}}
 
 
 def _without(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from robustmd.runs.writer import RunDirectory
 from robustmd.training.data import load_domains
 from robustmd.training.environment import choose_device
 from robustmd.training.measurement import Measure, measure
+from robustmd.training.precision import InPrecision, allow_tf32, resolve_precision
 from robustmd.training.resident import resident_splits
 from robustmd.typed import typed
 
@@ -56,8 +57,10 @@ def main(arguments: Sequence[str]) -> int:
     except RuntimeError:
         raise UserError(f"{directory.path}: its final model does not fit its config.yaml") from None
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    computing = InPrecision(model, resolve_precision(config.runtime.precision, device))
+    allow_tf32(computing.precision == "tf32")
     measures = {
-        split: measure(model, examples)
+        split: measure(computing, examples)
         for split, examples in resident_splits(domains, device).items()
         if examples
     }

@@ -17,6 +17,7 @@ from robustmd.backbones.build import build_backbone
 from robustmd.domains.domain import DomainSet
 from robustmd.training.average import IterateAverage
 from robustmd.training.methods import RETURNS_AVERAGE, RULES_WITH_REGRET, build_adversary
+from robustmd.training.precision import InPrecision
 from robustmd.training.schedules import learning_rate_schedule
 from robustmd.training.seeds import content_hash, torch_seed
 
@@ -26,7 +27,8 @@ class Learner:
     """All that an iteration changes. With the seed, it is all that a run needs to go on.
 
     `regret` measures the adversary's regret, for the methods that have one; `average` keeps
-    W̄ = (1/T) Σ_t W_t, for the methods that return it.
+    W̄ = (1/T) Σ_t W_t, for the methods that return it; `logits` is the model as it computes in
+    `precision` (fp32, tf32 or bf16).
     """
 
     model: nn.Module
@@ -35,8 +37,16 @@ class Learner:
     adversary: Adversary
     regret: RegretMeter | None = None
     average: IterateAverage | None = None
+    precision: str = "fp32"
     iteration: int = 0  # iterations done
     measured: int = -1  # the last iteration after which the model was measured
+
+    def __post_init__(self) -> None:
+        self.logits = self.in_precision(self.model)
+
+    def in_precision(self, model: nn.Module) -> InPrecision:
+        """A model, this one or its average, as the run computes it."""
+        return InPrecision(model, self.precision)
 
     def state_dict(self) -> dict[str, Any]:
         parts = {name: part.state_dict() for name, part in self._parts().items()}
@@ -92,4 +102,5 @@ def build_learner(
     adversary = build_adversary(method, num_trained, training.iterations).to(device)
     regret = RegretMeter.of(adversary) if method.name in RULES_WITH_REGRET else None
     average = IterateAverage(model) if method.name in RETURNS_AVERAGE else None
-    return Learner(model, optimizer, schedule, adversary, regret, average)
+    precision = config.runtime.precision
+    return Learner(model, optimizer, schedule, adversary, regret, average, precision)

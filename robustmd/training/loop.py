@@ -91,7 +91,7 @@ def iterate(
     with clock.part("data"):
         images, labels = gather_batch(examples, batches.draw(learner.iteration))
     with clock.part("model"):
-        losses = domain_losses(learner.model(images), labels, len(examples))
+        losses = domain_losses(learner.logits(images), labels, len(examples))
         objective = adversary.weights @ losses
         learner.optimizer.zero_grad()
         objective.backward()

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -21,6 +21,7 @@ from robustmd.runs.writer import RunDirectory
 from robustmd.training.data import load_domains
 from robustmd.training.environment import choose_device, describe
 from robustmd.training.history import Diverged
+from robustmd.training.precision import allow_tf32, resolve_precision
 from robustmd.training.progress import RunProgress
 from robustmd.training.session import Session
 from robustmd.training.stopping import Interrupted
@@ -53,7 +54,7 @@ def run(config: settings.Config, console: Console, overrides: Sequence[str] = ()
     device = choose_device(config.runtime.device)
     _set_up_torch(config.runtime)
     domains = load_domains(config, lambda line: console.print(line, highlight=False, markup=False))
-    config = settings.settled(config, domains.names)
+    config = _with_precision(settings.settled(config, domains.names), device)
     identity = settings.number_changing(settings.as_dict(config))
     assert config.paths.outputs is not None
     directory = RunDirectory(run_folder(Path(config.paths.outputs), identity, config.seed))
@@ -77,7 +78,13 @@ def _set_up_torch(runtime: settings.Runtime) -> None:
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(runtime.deterministic)
-    torch.backends.cudnn.allow_tf32 = False  # single precision means the same on every device
+
+
+def _with_precision(config: settings.Config, device: torch.device) -> settings.Config:
+    """The config with the precision that `auto` takes here: it is part of the run's identity."""
+    precision = resolve_precision(config.runtime.precision, device)
+    allow_tf32(precision == "tf32")
+    return replace(config, runtime=replace(config.runtime, precision=precision))
 
 
 def _already_there(

@@ -102,7 +102,7 @@ class Session:
         checkpoints.save_final_model(self.directory.path, self.learner.model.state_dict())
         if self.config.evaluation.predictions:
             held_out = {split: self.splits[split] for split in ("val", "test")}
-            self.directory.write_predictions(predict(self.learner.model, held_out))
+            self.directory.write_predictions(predict(self.learner.logits, held_out))
 
     # --- events ------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Session:
         """split -> domain -> measure; of the training set a fixed subset, unless `whole`."""
         return {
             split: measure(
-                model,
+                self.learner.in_precision(model),
                 domains,
                 None if whole or split != "train" else self.subset,
                 between=self.stop.check,
@@ -179,7 +179,7 @@ class Session:
         """f(W_t) over the trained domains' whole training sets; the method's own time."""
         begun = time.perf_counter()
         splits = {name: self.splits["train"][name] for name in self.trained}
-        measures = measure(self.learner.model, splits, between=self.stop.check)
+        measures = measure(self.learner.logits, splits, between=self.stop.check)
         self.clock.add("adversary", time.perf_counter() - begun)
         return torch.tensor([m.loss for m in measures.values()], device=self.device)
 
