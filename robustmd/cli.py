@@ -26,7 +26,12 @@ Commands (robustmd COMMAND --help says more):
   train      train a model; takes settings as key=value, -m for sweeps
   evaluate   measure a finished run's model again
   report     tables and curves from a folder of runs
+  runs       what runs there are, how far each is, and what would go on with it
+  reproduce  train a finished run again elsewhere and compare
+  data       find or fetch a data set, verify it, show what is in it
   theory     the paper's convergence rates and regret bound, measured
+  planted    every method on synthetic domains whose best worst case is known
+  bench      how long an iteration takes beside the bare model's
 
 Options: --help, --version
 """
@@ -54,12 +59,55 @@ def report(arguments: Sequence[str]) -> int:
     return command.run(parser.parse_args(list(arguments)))
 
 
+def runs(arguments: Sequence[str]) -> int:
+    from robustmd.runs import command
+
+    parser = argparse.ArgumentParser(
+        prog="robustmd runs", description="What runs there are and how far each is."
+    )
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(list(arguments)))
+
+
+def reproduce(arguments: Sequence[str]) -> int:
+    from robustmd.training.reproduce import main as reproduce_main
+
+    return reproduce_main(arguments)
+
+
+def data(arguments: Sequence[str]) -> int:
+    from robustmd.training.data_command import main as data_main
+
+    return data_main(arguments)
+
+
 def theory(arguments: Sequence[str]) -> int:
     from robustmd.theory import command
 
     parser = argparse.ArgumentParser(
         prog="robustmd theory",
         description="The paper's convergence rates and regret bound, measured.",
+    )
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(list(arguments)))
+
+
+def planted(arguments: Sequence[str]) -> int:
+    from robustmd.planted import command
+
+    parser = argparse.ArgumentParser(
+        prog="robustmd planted",
+        description="Every method on synthetic domains whose best worst case is known.",
+    )
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(list(arguments)))
+
+
+def bench(arguments: Sequence[str]) -> int:
+    from robustmd.bench import command
+
+    parser = argparse.ArgumentParser(
+        prog="robustmd bench", description="How long an iteration takes beside the bare model's."
     )
     command.add_arguments(parser)
     return command.run(parser.parse_args(list(arguments)))
@@ -75,7 +123,12 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "train": train,
     "evaluate": evaluate,
     "report": report,
+    "runs": runs,
+    "reproduce": reproduce,
+    "data": data,
     "theory": theory,
+    "planted": planted,
+    "bench": bench,
 }
 
 
@@ -105,8 +158,11 @@ def guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except UserError as error:
-        print(f"robustmd: {error}", file=sys.stderr)
+        print(f"robustmd: {_on_one_line(str(error))}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # `robustmd runs | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("robustmd: interrupted", file=sys.stderr)
         return 130
@@ -114,3 +170,8 @@ def guarded(command: Callable[[], int]) -> int:
         traceback.print_exc()
         print("robustmd: this is a bug of ours; the lines above say where", file=sys.stderr)
         return 1
+
+
+def _on_one_line(text: str) -> str:
+    """With what would break the line, or steer the terminal, written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from robustmd.ranges import BELOW_ONE, IMAGE_SIDE, NAMES, SEED, SHARE, setting
+from robustmd.ranges import (
+    BELOW_ONE,
+    CLASSES,
+    IMAGE_SIDE,
+    NAMES,
+    SEED,
+    SHARE,
+    SIGMAS,
+    one_of,
+    setting,
+)
 
 
 @dataclass
@@ -37,6 +47,20 @@ class Digits:
 
 
 @dataclass
+class DigitsNoise:
+    """`data=digits_noise`: K copies of one domain of digits, with N(0, σ_k²) on the pixels."""
+
+    name: str = "digits_noise"
+    domain: str = setting("mnist", one_of("mnist", "svhn", "handwritten", "printed"))
+    sigmas: list[float] = field(
+        default_factory=lambda: [0.0, 4.0, 8.0, 12.0], metadata={"allowed": SIGMAS}
+    )
+    svhn: Svhn = field(default_factory=Svhn)
+    verify: bool = True
+    validation: float = setting(0.0, BELOW_ONE)
+
+
+@dataclass
 class Folder:
     """`data=folder`: a user's own domains; exactly one of root and manifest, made absolute."""
 
@@ -49,6 +73,7 @@ class Folder:
     split_seed: int = setting(0, SEED)
     skip_unreadable: bool = False
     unseen: list[str] = field(default_factory=list, metadata={"allowed": NAMES})
+    labels: str = setting("shared", one_of("shared", "per_domain"))
     validation: float = setting(0.0, BELOW_ONE)
 
     def __post_init__(self) -> None:
@@ -59,4 +84,40 @@ class Folder:
         self.unseen = sorted(set(self.unseen))
 
 
-DATA: Mapping[str, type] = {"digits_mini": DigitsMini, "digits": Digits, "folder": Folder}
+@dataclass
+class Pets:
+    """`data=pets`: ImageNet against VGG, the paper's first experiment; 24 classes or some."""
+
+    name: str = "pets"
+    classes: list[str] = field(default_factory=list, metadata={"allowed": CLASSES})
+    size: int = setting(256, IMAGE_SIDE)
+    crop: Optional[int] = setting(None, IMAGE_SIDE)  # noqa: UP045
+    skip_unreadable: bool = False
+    validation: float = setting(0.0, BELOW_ONE)
+
+    def __post_init__(self) -> None:
+        """The order of `classes` means nothing; a crop that is left out is 224 of 256 pixels."""
+        self.classes = sorted(set(self.classes))
+        if self.crop is None:
+            self.crop = max(1, round(self.size * 224 / 256))
+
+
+@dataclass
+class PetsNoise(Pets):
+    """`data=pets_noise`: K copies of one domain of pets, with N(0, σ_k²) on the pixels."""
+
+    name: str = "pets_noise"
+    domain: str = setting("imagenet", one_of("imagenet", "vgg"))
+    sigmas: list[float] = field(
+        default_factory=lambda: [0.0, 4.0, 8.0, 12.0], metadata={"allowed": SIGMAS}
+    )
+
+
+DATA: Mapping[str, type] = {
+    "digits_mini": DigitsMini,
+    "digits": Digits,
+    "digits_noise": DigitsNoise,
+    "pets": Pets,
+    "pets_noise": PetsNoise,
+    "folder": Folder,
+}

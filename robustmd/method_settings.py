@@ -14,8 +14,13 @@ from robustmd.ranges import (
     AUTO_OR_NOT_NEGATIVE,
     COST,
     COUNT,
+    COUNT_OR_ZERO,
     DISTRIBUTION,
+    NOT_NEGATIVE,
+    NUMBER,
+    NUMBERS,
     POSITIVE,
+    SHARE_OR_ALL,
     one_of,
     setting,
 )
@@ -25,6 +30,7 @@ IndexOrName = Union[int, str]  # noqa: UP007
 NumberOrAuto = Union[int, float, str]  # noqa: UP007
 OptionalNumber = Optional[float]  # noqa: UP045
 OptionalCount = Optional[int]  # noqa: UP045
+OptionalText = Optional[str]  # noqa: UP045
 Prior = Optional[list[float]]  # noqa: UP045
 Cost = Any  # OmegaConf types no nested lists; the range does
 
@@ -43,10 +49,11 @@ class Individual:
 
 @dataclass
 class Even:
-    """Fixed weights: uniform, or the prior q."""
+    """Fixed weights: uniform, the prior q, or a point of the static front, which becomes q."""
 
     name: str = "even"
     prior: Prior = setting(None, DISTRIBUTION)
+    point: OptionalCount = setting(None, COUNT_OR_ZERO)
 
 
 @dataclass
@@ -113,6 +120,88 @@ class Oracle:
     prior: Prior = setting(None, DISTRIBUTION)
 
 
+@dataclass
+class Erm:
+    """Fixed weights: the domains' shares of the training examples."""
+
+    name: str = "erm"
+
+
+@dataclass
+class GroupDro:
+    """Sagawa et al. (2020): exponentiated gradient, with size adjustment."""
+
+    name: str = "groupdro"
+    eta: float = setting(0.01, POSITIVE)
+    adjustment: float = setting(0.0, NOT_NEGATIVE)
+
+
+@dataclass
+class Afl:
+    """Mohri et al. (2019): projected ascent without a regularizer, with averaged iterates."""
+
+    name: str = "afl"
+    eta: float = setting(0.01, POSITIVE)
+
+
+@dataclass
+class Term:
+    """Li et al. (2021): tilted losses."""
+
+    name: str = "term"
+    t: float = setting(1.0, NUMBER)
+    prior: Prior = setting(None, DISTRIBUTION)
+
+
+@dataclass
+class Cvar:
+    """The mean loss of the worst share of the domains."""
+
+    name: str = "cvar"
+    alpha: float = setting(0.5, SHARE_OR_ALL)
+    prior: Prior = setting(None, DISTRIBUTION)
+
+
+@dataclass
+class Topk:
+    """The mean of the k largest losses."""
+
+    name: str = "topk"
+    k: int = setting(1, COUNT)
+
+
+@dataclass
+class Regret(Opt):
+    """opt on the excess over the best loss that each domain can have."""
+
+    name: str = "regret"
+    reference: Prior = setting(None, NUMBERS)
+
+
+@dataclass
+class Optimistic(Opt):
+    """opt on extrapolated losses."""
+
+    name: str = "optimistic"
+
+
+@dataclass
+class Vrex:
+    """Krueger et al. (2021): mean and variance of the losses."""
+
+    name: str = "vrex"
+    beta: float = setting(1.0, NOT_NEGATIVE)
+
+
+@dataclass
+class Retrain:
+    """Fixed weights: those that another run had on average."""
+
+    name: str = "retrain"
+    run: OptionalText = None
+    weights: Prior = setting(None, DISTRIBUTION)
+
+
 METHODS: Mapping[str, type] = {
     "individual": Individual,
     "even": Even,
@@ -122,6 +211,16 @@ METHODS: Mapping[str, type] = {
     "minimax": Minimax,
     "best_response": BestResponse,
     "oracle": Oracle,
+    "erm": Erm,
+    "groupdro": GroupDro,
+    "afl": Afl,
+    "term": Term,
+    "cvar": Cvar,
+    "topk": Topk,
+    "regret": Regret,
+    "optimistic": Optimistic,
+    "vrex": Vrex,
+    "retrain": Retrain,
 }
 
 
@@ -131,6 +230,12 @@ def check_method(method: Any) -> None:
     Raises:
         UserError: a constant step without its size, or a value that nothing would read.
     """
+    if method.name == "retrain" and None not in (method.run, method.weights):
+        raise UserError(f"method.run={method.run}: method.weights is given as well; leave one out")
+    if method.name == "even" and None not in (method.point, method.prior):
+        raise UserError(
+            f"method.point={method.point}: method.prior is given as well; leave one out"
+        )
     step, regularizer = getattr(method, "step", None), getattr(method, "regularizer", None)
     if step == "constant" and method.eta is None:
         raise UserError("method.eta=null: method.step=constant needs its size, a number > 0")

@@ -33,6 +33,15 @@ def _is_distribution(value: list[float]) -> bool:
     return all(is_number(x) and x >= 0 for x in value) and abs(sum(value) - 1.0) <= 1e-6
 
 
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(is_number(x) for x in value)
+
+
+def _are_sigmas(value: list[float]) -> bool:
+    different = len({f"{x:g}" for x in value}) == len(value)  # they name the domains
+    return len(value) >= 2 and different and all(is_number(x) and x >= 0 for x in value)
+
+
 def _is_cost(value: Any) -> bool:
     rows = value if isinstance(value, list) else [None]
     square = all(isinstance(row, list) and len(row) == len(rows) for row in rows)
@@ -44,6 +53,11 @@ NOT_NEGATIVE = Allowed("a number >= 0", lambda v: is_number(v) and v >= 0)
 BELOW_ONE = Allowed("a number in [0, 1)", lambda v: is_number(v) and 0 <= v < 1)
 SHARE = Allowed("a number in (0, 1)", lambda v: is_number(v) and 0 < v < 1)
 NAMES = Allowed("a list of domains' names, as [a,b]", lambda v: all(isinstance(x, str) for x in v))
+CLASSES = Allowed("a list of classes' names, as [a,b]", NAMES.holds)
+NUMBER = Allowed("a number", is_number)
+SHARE_OR_ALL = Allowed("a number in (0, 1]", lambda v: is_number(v) and 0 < v <= 1)
+NUMBERS = Allowed("null or a list of numbers, one a domain", _are_numbers)
+SIGMAS = Allowed("two or more different numbers >= 0, as [0,4,8,12]", _are_sigmas)
 IMAGE_SIDE = Allowed("a whole number from 1 to 4096", lambda v: 1 <= v <= 4096)
 COUNT = Allowed("a whole number >= 1", lambda v: v >= 1)
 COUNT_OR_ZERO = Allowed("a whole number >= 0", lambda v: v >= 0)
@@ -55,6 +69,7 @@ DISTRIBUTION = Allowed(
     "null or a distribution over the domains: numbers >= 0 that sum to 1", _is_distribution
 )
 COST = Allowed("null or a square matrix of numbers >= 0, one row a domain", _is_cost)
+WEIGHTS = Allowed("imagenet, none or the path of a state dict", bool)
 DEVICE = Allowed("auto, cpu, cuda, cuda:N or mps", _is_device)
 ANYTHING = Allowed("anything", lambda v: True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 from robustmd.data_settings import DATA
@@ -24,10 +25,12 @@ from robustmd.ranges import (
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
+    WEIGHTS,
     Allowed,
     one_of,
     setting,
 )
+from robustmd.static_front import front_point
 
 # --- backbone -----------------------------------------------------------------------------------
 
@@ -39,6 +42,19 @@ class AlexNet:
     name: str = "alexnet"
     width: float = setting(1.0, POSITIVE)
     hidden: int = setting(0, COUNT_OR_ZERO)
+
+
+@dataclass
+class ResNet18:
+    """`backbone=resnet18`: torchvision's; weights: imagenet, none, or a path, made absolute."""
+
+    name: str = "resnet18"
+    weights: str = setting("imagenet", WEIGHTS)
+
+    def __post_init__(self) -> None:
+        """A relative path means another file elsewhere, so it must not be a run's identity."""
+        if self.weights not in ("imagenet", "none", ""):
+            self.weights = str(Path(self.weights).expanduser().absolute())
 
 
 # --- the rest -----------------------------------------------------------------------------------
@@ -66,6 +82,8 @@ class Runtime:
     device: str = setting("auto", DEVICE)
     precision: str = setting("fp32", one_of("fp32", "tf32", "bf16", "auto"))
     threads: Optional[int] = setting(None, COUNT)  # noqa: UP045
+    graph: str = setting("auto", one_of("auto", "off"))
+    compile: bool = False
     deterministic: bool = False
 
 
@@ -77,6 +95,7 @@ class Logging:
 @dataclass
 class Checkpoint:
     every: int = setting(500, COUNT)
+    seconds: Optional[float] = setting(None, POSITIVE)  # noqa: UP045
 
 
 @dataclass
@@ -86,7 +105,7 @@ class Paths:
     outputs: str = "outputs"
 
 
-BACKBONES = {"alexnet": AlexNet}
+BACKBONES = {"alexnet": AlexNet, "resnet18": ResNet18}
 OPTIONS: Mapping[str, Mapping[str, type]] = {
     "data": DATA,
     "backbone": BACKBONES,
@@ -172,6 +191,17 @@ def _validate_against(config: Config, domains: Sequence[str]) -> None:
             f"method.prior={prior}: has {len(prior)} entries; must have {count}, "
             f"one for each of {names}"
         )
+    for key in ("weights", "reference"):
+        values = getattr(config.method, key, None)
+        if values is not None and len(values) != count:
+            raise UserError(
+                f"method.{key}={values}: has {len(values)} entries; must have {count}, "
+                f"one for each of {names}"
+            )
+    if config.method.name == "topk" and config.method.k > count:
+        raise UserError(
+            f"method.k={config.method.k}: must be at most the number of domains, {count} ({names})"
+        )
     cost = getattr(config.method, "cost", None)
     if cost is not None and len(cost) != count:
         raise UserError(
@@ -208,12 +238,17 @@ def domain_name(domain: int | str, domains: Sequence[str]) -> str:
 
 
 def settled(config: Config, domains: Sequence[str]) -> Config:
-    """The config checked against the data set's domains, with names in place of indices."""
+    """The config checked against the data set's domains, with names in place of indices and weights
+    in place of a point's number."""
     validate(config, domains)
     if config.method.name == "individual":
         method = dataclasses.replace(
             config.method, domain=domain_name(config.method.domain, domains)
         )
+        return dataclasses.replace(config, method=method)
+    if config.method.name == "even" and config.method.point is not None:
+        prior = front_point(config.method.point, len(trained_domains(config, domains)))
+        method = dataclasses.replace(config.method, prior=prior, point=None)
         return dataclasses.replace(config, method=method)
     return config
 

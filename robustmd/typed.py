@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,7 +27,7 @@ def typed(composed: DictConfig) -> Config:
     Raises:
         UserError: an unknown key or option, or a value of the wrong type; one line.
     """
-    plain = cast("dict[str, Any]", OmegaConf.to_container(composed, resolve=True))
+    plain = cast("dict[str, Any]", literal(OmegaConf.to_container(composed, resolve=True)))
     parts: dict[str, Any] = {}
     for group, options in OPTIONS.items():
         given = plain.pop(group, None) or {}
@@ -48,6 +49,33 @@ def typed(composed: DictConfig) -> Config:
         outputs=str(Path(config.paths.outputs).expanduser().absolute()),
     )
     return config
+
+
+def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
+    """The config that a run's config.yaml holds, with a user's key=value in it.
+
+    The file is data: a reference in it (`${oc.env:HOME}`) stays text.
+
+    Raises:
+        UserError: as `typed`.
+    """
+    try:
+        merged = OmegaConf.merge(literal(found), OmegaConf.from_dotlist(list(overrides)))
+    except (OmegaConfBaseException, ValueError) as error:
+        words = str(error).partition("\n")[0]
+        raise UserError(f"config.yaml with {' '.join(overrides) or 'nothing'}: {words}") from None
+    return typed(cast("DictConfig", merged))
+
+
+def literal(value: Any) -> Any:
+    """The same with every reference (`${…}`) in it escaped, so that OmegaConf takes it for text."""
+    if isinstance(value, Mapping):
+        return {key: literal(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [literal(inner) for inner in value]
+    if isinstance(value, str):
+        return re.sub(r"(\\*)\$\{", lambda match: match[1] * 2 + r"\${", value)
+    return value
 
 
 Schema = TypeVar("Schema")

@@ -33,6 +33,7 @@ class OutputsBuilder:
         train: Mapping[str, Pair] | None = None,
         test: Mapping[str, Pair] | None = None,
         curve: Sequence[Mapping[str, float]] = (),
+        earlier: Sequence[Mapping[str, Mapping[str, Pair]]] = (),
         settings: Mapping[str, Any] | None = None,
         training: Mapping[str, Any] | None = None,
         iterations: int = 100,
@@ -43,7 +44,8 @@ class OutputsBuilder:
         """One finished run.
 
         `train` and `test` give each domain's final (loss, accuracy); `curve` the training losses of
-        earlier measurements, evenly spaced from iteration 0; `settings` the method's keys;
+        earlier measurements, evenly spaced from iteration 0, or `earlier` whole measurements, each
+        {split: {domain: (loss, accuracy)}}, evenly spaced without 0; `settings` the method's keys;
         `training` changes training's; `extra` goes into summary.json last.
         """
         train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
@@ -61,7 +63,8 @@ class OutputsBuilder:
             "seed": seed,
         }
         (path / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
-        self._metrics(path, train, test, curve, iterations)
+        splits = {"train": train, "test": test}
+        self._metrics(path, splits, curve, earlier, iterations)
         summary = _summary(config, train, test, iterations) | dict(extra or {})
         (path / "summary.json").write_text(json.dumps(summary), "utf-8")
         environment = {"device": "cpu", "data_fingerprint": fingerprint}
@@ -72,9 +75,9 @@ class OutputsBuilder:
     def _metrics(
         self,
         path: Path,
-        train: Mapping[str, Pair],
-        test: Mapping[str, Pair],
+        final: Mapping[str, Mapping[str, Pair]],
         curve: Sequence[Mapping[str, float]],
+        earlier: Sequence[Mapping[str, Mapping[str, Pair]]],
         iterations: int,
     ) -> None:
         rows: list[Iterable[object]] = []
@@ -82,8 +85,11 @@ class OutputsBuilder:
             t = i * iterations // len(curve)
             for split in ("train", "test"):
                 rows += [(t, t / 10, split, d, loss, 50.0, 20) for d, loss in losses.items()]
-        for split, values in (("train", train), ("test", test)):
-            rows += [(iterations, iterations / 10, split, d, *v, 40) for d, v in values.items()]
+        for i, splits in enumerate((*earlier, final), 1):
+            t = i * iterations // (len(earlier) + 1)
+            examples = 40 if t == iterations else 20
+            for split, values in splits.items():
+                rows += [(t, t / 10, split, d, *v, examples) for d, v in values.items()]
         with (path / "metrics.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
             header = "iteration,seconds,split,domain,loss,accuracy,examples"
@@ -92,6 +98,7 @@ class OutputsBuilder:
         with (path / "weights.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerow(["iteration", "domain", "weight", "batch_loss"])
+            train = final["train"]
             writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
 
 

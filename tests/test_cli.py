@@ -71,7 +71,7 @@ def test_a_bug_of_ours_is_a_traceback_and_code_1(
     [
         (["training.iteratons=5"], "training.iteratons: no such key; did you mean"),
         (["+training.iteratons=5"], "training.iteratons: no such key; did you mean"),
-        (["method=optt"], "method=optt: no such option; allowed: best_response, even"),
+        (["method=optt"], "method=optt: no such option; allowed: afl, best_response, cvar"),
         (["method=even", "method.lam=0.1"], "method.lam: no such key for method=even"),
         (["method.lam=0"], "method.lam=0.0: must be a number > 0"),
         (["metod=opt"], "metod: no such key; did you mean method?"),
@@ -104,6 +104,7 @@ def test_the_shell_completes_what_follows_train(robustmd, monkeypatch: pytest.Mo
     monkeypatch.setenv("COMP_POINT", "23")
     assert set(robustmd("-sc", "query=bash").stdout.split()) == {
         "method=opt",
+        "method=optimistic",
         "method=oracle",
         "method=ot",
     }

@@ -14,6 +14,15 @@ from robustmd.settings import as_dict, number_changing, settled, validate
 from robustmd.typed import typed
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
+OF_METHOD = {
+    "method.adjustment": "groupdro",
+    "method.t": "term",
+    "method.alpha": "cvar",
+    "method.k": "topk",
+    "method.beta": "vrex",
+    "method.reference": "regret",
+    "method.weights": "retrain",
+}
 DOMAINS = ("handwritten", "printed")
 
 
@@ -48,12 +57,21 @@ DOMAINS = ("handwritten", "printed")
         ("data.size=0", "a whole number from 1 to 4096"),
         ("data.test_share=1", "a number in (0, 1)"),
         ("data.unseen=7", "a list of domains' names"),
+        ("method.adjustment=-1", "a number >= 0"),
+        ("method.t=nan", "a number"),
+        ("method.alpha=0", "a number in (0, 1]"),
+        ("method.alpha=1.5", "a number in (0, 1]"),
+        ("method.k=0", "a whole number >= 1"),
+        ("method.beta=-2", "a number >= 0"),
+        ("method.reference=[a,0]", "null or a list of numbers"),
+        ("method.weights=[0.3,0.3]", "a distribution over the domains"),
     ],
 )
 def test_a_value_out_of_range_names_key_value_and_what_is_allowed(
     override: str, allowed: str
 ) -> None:
     own = ["data=folder"] if override.partition("=")[0] in OF_FOLDER else []
+    own += [f"method={OF_METHOD[key]}" for key in (override.partition("=")[0],) if key in OF_METHOD]
     with pytest.raises(UserError) as error:
         validate(composed(*own, override))
     key, _, value = override.partition("=")
@@ -211,6 +229,16 @@ def test_recorded_defaults_never_change() -> None:
     ascent = {"lam": 1.0, "c": "auto", "mu": None, "prior": None, "step": "theory", "eta": None}
     assert recorded["opt"] == recorded["kl"] == ascent
     assert recorded["ot"] == {**ascent, "nu": 1.0, "cost": None, "sweeps": 10}
+    assert recorded["optimistic"] == ascent
+    assert recorded["regret"] == {**ascent, "reference": None}
+    assert recorded["erm"] == {}
+    assert recorded["groupdro"] == {"eta": 0.01, "adjustment": 0.0}
+    assert recorded["afl"] == {"eta": 0.01}
+    assert recorded["term"] == {"t": 1.0, "prior": None}
+    assert recorded["cvar"] == {"alpha": 0.5, "prior": None}
+    assert recorded["topk"] == {"k": 1}
+    assert recorded["vrex"] == {"beta": 1.0}
+    assert recorded["retrain"] == {"run": None, "weights": None}
     assert dataclasses.asdict(settings.Training()) == {
         "iterations": 5000,
         "batch_size": 200,

@@ -72,3 +72,11 @@ def test_the_wheel_has_every_yaml(installed: Path) -> None:
     (conf,) = installed.parent.parent.glob("lib/*/site-packages/robustmd/conf")
     shipped = {path.relative_to(conf) for path in conf.rglob("*.yaml")}
     assert shipped == {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
+
+
+def test_the_wheel_has_every_module(installed: Path) -> None:
+    """pyproject names the packages one by one: none may be forgotten."""
+    (packages,) = installed.parent.parent.glob("lib/*/site-packages")
+    shipped = {p.relative_to(packages / "robustmd") for p in (packages / "robustmd").rglob("*.py")}
+    written = {p.relative_to(ROOT / "robustmd") for p in (ROOT / "robustmd").rglob("*.py")}
+    assert shipped == written

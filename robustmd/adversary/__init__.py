@@ -10,14 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from robustmd.adversary.agnostic import AgnosticAscent as AgnosticAscent
     from robustmd.adversary.ascent import ProjectedAscent as ProjectedAscent
     from robustmd.adversary.base import Adversary as Adversary
     from robustmd.adversary.base import Play as Play
     from robustmd.adversary.best_response import BestResponse as BestResponse
+    from robustmd.adversary.cvar import CVaR as CVaR
+    from robustmd.adversary.excess import ExcessAscent as ExcessAscent
     from robustmd.adversary.fixed import Fixed as Fixed
+    from robustmd.adversary.group_dro import GroupDRO as GroupDRO
     from robustmd.adversary.interior import lam_keeping_all_in_play as lam_keeping_all_in_play
     from robustmd.adversary.mirror import MirrorAscent as MirrorAscent
     from robustmd.adversary.multiplicative import MultiplicativeWeights as MultiplicativeWeights
+    from robustmd.adversary.optimistic import OptimisticAscent as OptimisticAscent
     from robustmd.adversary.oracle import OracleRounds as OracleRounds
     from robustmd.adversary.regret import RegretMeter as RegretMeter
     from robustmd.adversary.regularizers import KL as KL
@@ -31,23 +36,34 @@ if TYPE_CHECKING:
     from robustmd.adversary.simplex import effective_number as effective_number
     from robustmd.adversary.simplex import project_simplex as project_simplex
     from robustmd.adversary.simplex import uniform as uniform
+    from robustmd.adversary.tilted import Tilted as Tilted
+    from robustmd.adversary.topk import TopK as TopK
     from robustmd.adversary.transport import EntropicOT as EntropicOT
+    from robustmd.adversary.variance import VarianceRisk as VarianceRisk
 
 _HOME = {
     "Adversary": "base",
+    "AgnosticAscent": "agnostic",
     "BestResponse": "best_response",
+    "CVaR": "cvar",
     "EntropicOT": "transport",
+    "ExcessAscent": "excess",
     "Fixed": "fixed",
+    "GroupDRO": "group_dro",
     "KL": "regularizers",
     "L2": "regularizers",
     "MirrorAscent": "mirror",
     "MultiplicativeWeights": "multiplicative",
     "NoRegularizer": "regularizers",
+    "OptimisticAscent": "optimistic",
     "OracleRounds": "oracle",
     "Play": "base",
     "ProjectedAscent": "ascent",
     "RegretMeter": "regret",
     "Regularizer": "regularizers",
+    "Tilted": "tilted",
+    "TopK": "topk",
+    "VarianceRisk": "variance",
     "effective_number": "simplex",
     "kl_optimal_c": "schedules",
     "kl_regret_bound": "schedules",

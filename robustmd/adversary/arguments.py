@@ -49,6 +49,30 @@ def distribution(name: str, values: Sequence[float] | None, num_domains: int) ->
     return [weight / total for weight in weights]
 
 
+def number(name: str, value: float) -> float:
+    """The value as a float, if it is finite."""
+    if isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}; it must be a finite number.")
+    return float(value)
+
+
+def share(name: str, value: float) -> float:
+    """The value as a float, if it is above 0 and at most 1."""
+    if isinstance(value, bool) or not 0 < value <= 1:
+        raise ValueError(f"{name} is {value!r}; it must be a number above 0 and at most 1.")
+    return float(value)
+
+
+def one_per_domain(name: str, values: Sequence[float], num_domains: int) -> list[float]:
+    """K finite numbers."""
+    numbers = [number(name, value) for value in values]
+    if len(numbers) != num_domains:
+        raise ValueError(
+            f"{name} has {len(numbers)} numbers; it needs one per domain: {num_domains}."
+        )
+    return numbers
+
+
 def cost_matrix(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """The rows of a square matrix whose entries are finite and not negative."""
     matrix = [[float(value) for value in row] for row in rows]

@@ -68,7 +68,11 @@ class ProjectedAscent(Adversary):
         if isinstance(self.step, TheoryStep) and self.step.needs_mu:
             mu = torch.linalg.vector_norm(f) + self.lam * self.reach
             self.step.calibrate(mu, self.steps)
-        return project_simplex(self.step.move(self.p, h, self.steps)), payoff, h
+        return project_simplex(self.step.move(self.p, self._aim(f, h), self.steps)), payoff, h
+
+    def _aim(self, f: Tensor, h: Tensor) -> Tensor:
+        """The direction in which p moves: ĥᵗ itself."""
+        return h
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
         """R(c; μ) of Theorem 3 with μ = max_t ‖ĥᵗ‖₂: for L2 and the theory's step; else None."""

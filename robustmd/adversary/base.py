@@ -14,7 +14,7 @@ class Play(NamedTuple):
     """One round of the game, on the device, for whoever keeps the score (see `RegretMeter`)."""
 
     losses: Tensor  # f̂ᵗ [K]
-    payoff: Tensor  # p_t·f̂ᵗ − (λ/2) D(p_t‖q), a scalar
+    payoff: Tensor  # p·f̂ᵗ − (λ/2) D(p‖q), a scalar, p the weights of iteration t (see `weighs`)
     direction: Tensor | None  # ĥᵗ [K], where the rule has one
 
 
@@ -32,15 +32,21 @@ class Adversary(PreciseModule):
 
     Attributes:
         weights: p_t, float32 [K] on the losses' device, sums to 1 within 1e-6. Updated in place:
-            call `update` after `backward`, and clone it to keep it.
+            never call `update` between the weighted sum and `backward`; clone it to keep it.
         p: the same in float64, where the device has it.
         steps: t, the number of updates so far.
         feeds_on: "batch" (losses of the mini-batch, before the model's step) or "dataset" (of the
             whole training set).
+        weighs: whose losses the answer to f̂ᵗ weighs: the "next" iteration's (call `update` after
+            the model's step), or the "current" one's, as rules do that have no memory (call it
+            before `backward`, with the losses detached).
+        signed: whether weights may be negative; they sum to 1 all the same.
         every: iterations between two updates.
     """
 
     feeds_on: ClassVar[Literal["batch", "dataset"]] = "batch"
+    weighs: ClassVar[Literal["next", "current"]] = "next"
+    signed: ClassVar[bool] = False
     every: int = 1
 
     weights: Tensor

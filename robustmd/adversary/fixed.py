@@ -9,7 +9,7 @@ from robustmd.adversary.base import Adversary
 
 
 class Fixed(Adversary):
-    """Mixture-Even of Qian et al. (AAAI-19), and the control with the best fixed weights.
+    """Mixture-Even of Qian et al. (AAAI-19), and the controls with any other fixed weights.
 
         p_t = q
 

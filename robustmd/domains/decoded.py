@@ -60,6 +60,12 @@ class Progress:
         self.done = 0
         self._said = time.monotonic()
 
+    def go_on_after(self, done: int) -> None:
+        """`done` images need not be read again: they were before the preparation was cut off."""
+        self.done += done
+        if done:
+            self.say(f"going on after {self.done:,} of {self.total:,} images, read before a cut")
+
     def one_more(self) -> None:
         self.done += 1
         now = time.monotonic()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from robustmd.domains import mnist, svhn
+from robustmd.domains import licences, mnist, svhn
 from robustmd.domains.checksums import fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.official import CONTENT_MD5
@@ -22,6 +22,7 @@ def load(
     data_dir: Path,
     cache_dir: Path,
     *,
+    names: Sequence[str] = ("mnist", "svhn"),
     extra: bool = False,
     verify: bool = True,
     fetch: bool = True,
@@ -32,6 +33,7 @@ def load(
     data_dir: holds MNIST/raw/ and svhn/ (or SVHN's files themselves), as torchvision lays them
         out; it may be read-only where nothing is missing
     cache_dir: keeps the prepared arrays
+    names: the domains that are wanted, in whatever order; the other's files are not looked at
     extra: add SVHN's extra digits to its training split, as the paper does: 604,388
     verify: refuse files whose content is not the published one; otherwise that is noted
     fetch: fetch what is missing
@@ -40,7 +42,7 @@ def load(
     Raises UserError if files are missing and cannot be fetched, are not the published ones, or
     cannot be read, and if the cache cannot be written.
     """
-    sources = _sources(extra)
+    sources = [source for source in digit_sources(extra=extra) if source.name in names]
     found = {source.name: find(source, data_dir) for source in sources}
     kept = {
         source.name: store
@@ -67,7 +69,7 @@ def load(
     return DomainSet("digits", tuple(domains), CLASSES, name, tuple(notes))
 
 
-def _sources(extra: bool) -> tuple[Source, Source]:
+def digit_sources(*, extra: bool) -> tuple[Source, Source]:
     return (
         Source(
             name="mnist",
@@ -78,7 +80,7 @@ def _sources(extra: bool) -> tuple[Source, Source]:
             md5=mnist.md5,
             build=mnist.build,
             origin="MNIST (LeCun, Cortes, Burges), 28×28 enlarged to 32×32",
-            licence="CC BY-SA 3.0",
+            licence=licences.CC_BY_SA_3,
         ),
         Source(
             name="svhn",
@@ -89,7 +91,7 @@ def _sources(extra: bool) -> tuple[Source, Source]:
             md5=svhn.md5,
             build=svhn.build,
             origin=f"SVHN cropped digits (Netzer et al. 2011){', train + extra' if extra else ''}",
-            licence="non-commercial use only",
+            licence=licences.NON_COMMERCIAL,
         ),
     )
 
@@ -143,4 +145,5 @@ def _domain(source: Source, store: Store) -> Domain:
         test=Examples(store.arrays["test_images"], store.arrays["test_labels"]),
         source=source.origin,
         licence=source.licence,
+        verified="not official" if _unofficial(store.md5s) else "official",
     )

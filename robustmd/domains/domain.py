@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from robustmd.domains.examples import SPLITS, Examples, fault_of
 from robustmd.errors import UserError
 
-SPLITS = ("train", "val", "test")
+__all__ = ["SPLITS", "VERIFIED", "Domain", "DomainSet", "Examples"]
 
-
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """One split of one domain: images with their labels.
-
-    images: uint8 [N, H, W, 3], C-contiguous, usually a read-only memory map
-    labels: int64 [N], aligned with images
-    rows:   int64 [n], the rows of images that belong to this split (None: all N, in order)
-
-    `Domain` checks the shapes and types, since it can name the domain and the split.
-    """
-
-    images: np.ndarray
-    labels: np.ndarray
-    rows: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        """Number n of examples in this split."""
-        return len(self.labels) if self.rows is None else len(self.rows)
-
-    @property
-    def targets(self) -> np.ndarray:
-        """The labels of this split's examples, in its order: int64 [n]."""
-        return self.labels if self.rows is None else self.labels[self.rows]
-
-    def subset(self, positions: np.ndarray) -> Examples:
-        """The examples at `positions` (int [m]), sharing images. IndexError outside 0..n−1."""
-        positions = np.asarray(positions, dtype=np.int64)
-        if len(positions) and (positions.min() < 0 or positions.max() >= len(self)):
-            raise IndexError(f"positions must lie in 0..{len(self) - 1}")
-        rows = positions if self.rows is None else self.rows[positions]
-        return replace(self, rows=rows)
+VERIFIED = ("official", "not official", "own files", "made here")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +21,7 @@ class Domain:
     """One source of images with its splits. Raises UserError for arrays that do not fit together.
 
     source and licence are one line each: where the images come from and how they may be used.
+    verified says whether the bytes are the published ones: one of `VERIFIED`, or "" if not known.
     """
 
     name: str
@@ -59,16 +30,17 @@ class Domain:
     val: Examples | None = None
     source: str = ""
     licence: str = ""
+    verified: str = ""
 
     def __post_init__(self) -> None:
         for split in SPLITS:
             examples = self.split(split)
-            fault = None if examples is None else _fault(examples)
+            fault = None if examples is None else fault_of(examples)
             if fault:
                 raise UserError(f"domain {self.name}, {split} split: {fault}")
-        shapes = {examples.images.shape[1:3] for examples in self._present()}
-        if len(shapes) > 1:
-            raise UserError(f"domain {self.name}: its splits have images of sizes {sorted(shapes)}")
+        sizes = {examples.image_size for examples in self._present().values()}
+        if len(sizes) > 1:
+            raise UserError(f"domain {self.name}: its splits have images of sizes {sorted(sizes)}")
 
     def split(self, name: str) -> Examples | None:
         """The examples of "train", "val" or "test"; None where the domain has no such split."""
@@ -77,27 +49,19 @@ class Domain:
         examples: Examples | None = getattr(self, name)
         return examples
 
-    def _present(self) -> list[Examples]:
-        return [e for e in map(self.split, SPLITS) if e is not None]
+    def views_in_words(self) -> dict[str, str]:
+        """{"train_views": …} for the splits whose views are not plain.
 
+        A data set's fingerprint takes them up beside the checksums of the domain's arrays.
+        """
+        return {
+            f"{split}_views": examples.views.in_words()
+            for split, examples in self._present().items()
+            if not examples.views.plain
+        }
 
-def _fault(examples: Examples) -> str | None:
-    """What is wrong with one split's arrays, in words, or None."""
-    images, labels, rows = examples.images, examples.labels, examples.rows
-    fault = None
-    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        fault = f"images are {images.dtype} {list(images.shape)}, not uint8 [N, H, W, 3]"
-    elif not images.flags.c_contiguous:
-        fault = "images are not C-contiguous; pass numpy.ascontiguousarray(images)"
-    elif labels.dtype != np.int64 or labels.shape != images.shape[:1]:
-        fault = f"labels are {labels.dtype} {list(labels.shape)}, not int64 [{len(images)}]"
-    elif rows is not None and (rows.dtype != np.int64 or rows.ndim != 1):
-        fault = f"rows are {rows.dtype} {list(rows.shape)}, not int64 [n]"
-    elif not len(examples):
-        fault = "it has no examples"
-    elif rows is not None and (rows.min() < 0 or rows.max() >= len(images)):
-        fault = f"rows run from {rows.min()} to {rows.max()}, but there are {len(images)} images"
-    return fault
+    def _present(self) -> dict[str, Examples]:
+        return {name: e for name in SPLITS if (e := self.split(name)) is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +72,8 @@ class DomainSet:
     classes:     names of the classes; label i is classes[i]
     fingerprint: hex sha256 over names, splits and the arrays' checksums (see `fingerprint`)
     notes:       lines that belong into the run's log and summary, as of unofficial bytes
+    labels:      "shared": every example is told apart from all classes; "per_domain": from those
+        that its domain has (see `class_masks`)
     """
 
     name: str
@@ -115,13 +81,14 @@ class DomainSet:
     classes: tuple[str, ...]
     fingerprint: str
     notes: tuple[str, ...] = ()
+    labels: str = "shared"
 
     def __post_init__(self) -> None:
         if not self.domains:
             raise UserError(f"data {self.name}: there is no domain; at least one is needed")
         if len(set(self.names)) < len(self.names):
             raise UserError(f"data {self.name}: two domains have one name: {', '.join(self.names)}")
-        sizes = {d.name: d.train.images.shape[1:3] for d in self.domains}
+        sizes = {d.name: d.train.image_size for d in self.domains}
         if len(set(sizes.values())) > 1:
             listed = ", ".join(f"{name} {h}×{w}" for name, (h, w) in sizes.items())
             raise UserError(f"data {self.name}: image sizes differ ({listed}); resize to one size")
@@ -152,9 +119,22 @@ class DomainSet:
 
     @property
     def image_size(self) -> tuple[int, int]:
-        """(H, W), the same for every domain."""
-        height, width = self.domains[0].train.images.shape[1:3]
-        return int(height), int(width)
+        """(H, W) of what the model sees, the same for every domain."""
+        return self.domains[0].train.image_size
+
+    def class_masks(self) -> np.ndarray:
+        """Which classes each domain has an example of, in whatever split: bool [K, C]."""
+        masks = np.zeros((len(self), len(self.classes)), dtype=bool)
+        for mask, domain in zip(masks, self, strict=True):
+            for split in SPLITS:
+                if (examples := domain.split(split)) is not None:
+                    mask[examples.targets] = True
+        return masks
+
+    def absent_classes(self) -> np.ndarray:
+        """The classes that play no part in a domain's loss and accuracy: bool [K, C]."""
+        masks = self.class_masks()
+        return ~masks if self.labels == "per_domain" else np.zeros_like(masks)
 
     def __iter__(self) -> Iterator[Domain]:
         return iter(self.domains)

@@ -12,7 +12,7 @@ from robustmd.domains.class_folders import LAYOUT, list_root
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.listing import SPLITS, Listed, Listing, few, shown
 from robustmd.domains.manifest_csv import list_manifest
-from robustmd.domains.prepared_images import Prepared, prepare
+from robustmd.domains.prepared_images import Prepared, prepare, unreadable_notes
 from robustmd.domains.seeded_split import seeded_split
 from robustmd.errors import UserError
 
@@ -48,7 +48,7 @@ def load(
     """
     listing = _checked(_listing(root, manifest, outside))
     prepared = prepare(listing, cache_dir, size, say)
-    notes = [*listing.notes, *_unreadable(listing, prepared, skip_unreadable)]
+    notes = [*listing.notes, *unreadable_notes(listing, prepared, skip_unreadable)]
     domains, checksums = [], {}
     for name, files in listing.by_domain.items():
         arrays = prepared[name]
@@ -65,7 +65,14 @@ def load(
 
 def _domain(name: str, arrays: Prepared, rows: Rows, source: str) -> Domain:
     parts = {split: Examples(arrays.images, arrays.labels, rows[split]) for split in rows}
-    return Domain(name, parts["train"], parts["test"], parts.get("val"), source=source)
+    return Domain(
+        name,
+        parts["train"],
+        parts["test"],
+        parts.get("val"),
+        source=source,
+        verified="own files",
+    )
 
 
 def _listing(root: Path | None, manifest: Path | None, outside: bool) -> Listing:
@@ -98,22 +105,6 @@ def _checked(listing: Listing) -> Listing:
             if split not in given:
                 raise UserError(f"domain {name}: no file is in its {split} split; one is needed")
     return listing
-
-
-def _unreadable(listing: Listing, prepared: dict[str, Prepared], skip: bool) -> list[str]:
-    """A note on the files that are left out. Raises UserError if none may be."""
-    found = [
-        f"{shown(files[row].path)} ({why})"
-        for name, files in listing.by_domain.items()
-        for row, why in prepared[name].unreadable.items()
-    ]
-    if found and not skip:
-        raise UserError(
-            f"{len(found):,} of {len(listing.files):,} images in {shown(listing.folder)} cannot be "
-            f"read: {few(found)}; mend or remove them, or leave them out with "
-            "data.skip_unreadable=true"
-        )
-    return [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
 
 
 def _rows(name: str, files: list[Listed], arrays: Prepared, share: float, seed: int) -> Rows:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from robustmd.domains import printed
+from robustmd.domains import licences, printed
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
@@ -47,14 +47,16 @@ def load(cache_dir: Path, *, say: Callable[[str], None] = lambda line: None) -> 
             train=_examples(store.arrays, "handwritten_train"),
             test=_examples(store.arrays, "handwritten_test"),
             source="UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged",
-            licence="CC BY 4.0",
+            licence=licences.CC_BY_4,
+            verified="made here",
         ),
         Domain(
             "printed",
             train=_examples(store.arrays, "printed_train"),
             test=_examples(store.arrays, "printed_test"),
             source="drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern",
-            licence="the fonts' licences, which leave pictures free",
+            licence=licences.FONTS,
+            verified="made here",
         ),
     )
     sums = {

@@ -1,4 +1,4 @@
-"""The published files of MNIST and SVHN: what their bytes are, and where they can be had."""
+"""The published files of MNIST, SVHN and Oxford-IIIT Pet: what their bytes are, where they are."""
 
 from __future__ import annotations
 
@@ -39,6 +39,20 @@ CONTENT_MD5 = {
     "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
     "extra_32x32.mat": "a93ce644f1a588dc4d68dda5feec44a7",
 }
+
+_PETS = "https://www.robots.ox.ac.uk/~vgg/data/pets/data"
+PETS_IMAGES = Origin(
+    "images.tar.gz",
+    (f"{_PETS}/images.tar.gz",),
+    791_918_971,
+    "5c4f3ee8e5d25df40f4fd59a7f44e54c",
+)
+PETS_ANNOTATIONS = Origin(
+    "annotations.tar.gz",
+    (f"{_PETS}/annotations.tar.gz",),
+    19_173_078,
+    "95a8c909bbe2e81eed6a22bccdf3f68f",
+)
 
 
 def origin(name: str) -> Origin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import file_md5
 from robustmd.domains.decoded import Progress, decoded
 from robustmd.domains.decoding import UnreadableError
-from robustmd.domains.listing import Listed, Listing, shown, state_of
+from robustmd.domains.listing import Listed, Listing, few, shown, state_of
 from robustmd.domains.store import Recipe, Store, open_store
 from robustmd.errors import UserError
 
@@ -39,17 +39,44 @@ class Prepared:
     checksums: dict[str, str]
 
 
-def prepare(listing: Listing, cache: Path, size: int, say: Say) -> dict[str, Prepared]:
+def prepare(
+    listing: Listing,
+    cache: Path,
+    size: int,
+    say: Say,
+    name: str = "folder",
+    settings: Mapping[str, object] | None = None,
+) -> dict[str, Prepared]:
     """Every domain's arrays, from the store in `cache`, which is made first if need be.
 
+    name: of the data set; settings: what else tells its stores apart, as plain JSON
+
     A store is good as long as the listing stays the same: paths, sizes, times of change, classes.
+    A preparation that was cut off goes on where it was, a few seconds' work lost.
     Raises UserError if the cache cannot be written, or a file changes while it is read.
     """
-    store = open_store(cache, _recipe(listing, cache, size, say), lambda md5s: None, say)
+    recipe = _recipe(listing, cache, size, say, name, settings or {})
+    store = open_store(cache, recipe, lambda md5s: None, say)
     reasons = json.loads(store.arrays["unreadable"].tobytes())
     return {
         domain: _of_domain(store, index, reasons) for index, domain in enumerate(listing.domains)
     }
+
+
+def unreadable_notes(listing: Listing, prepared: Mapping[str, Prepared], skip: bool) -> list[str]:
+    """A note on the files that are left out, if any. Raises UserError unless they may be."""
+    found = [
+        f"{shown(files[row].path)} ({why})"
+        for name, files in listing.by_domain.items()
+        for row, why in prepared[name].unreadable.items()
+    ]
+    if found and not skip:
+        raise UserError(
+            f"{len(found):,} of {len(listing.files):,} images in {shown(listing.folder)} cannot be "
+            f"read: {few(found)}; mend or remove them, or leave them out with "
+            "data.skip_unreadable=true"
+        )
+    return [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
 
 
 def _of_domain(store: Store, index: int, reasons: list[list[object]]) -> Prepared:
@@ -61,15 +88,23 @@ def _of_domain(store: Store, index: int, reasons: list[list[object]]) -> Prepare
     )
 
 
-def _recipe(listing: Listing, cache: Path, size: int, say: Say) -> Recipe:
+def _recipe(
+    listing: Listing,
+    cache: Path,
+    size: int,
+    say: Say,
+    name: str,
+    settings: Mapping[str, object],
+) -> Recipe:
     """The listing, written beside the store, stands for the files: a stat of each, no checksum."""
     recipe = Recipe(
-        name="folder",
+        name=name,
         version=VERSION,
-        settings={"source": str(listing.source), "size": size},
+        settings={"source": str(listing.source), "size": size, **settings},
         build=partial(_build, listing, size, say),
         sources={},
         md5=file_md5,
+        resumable=True,
     )
     path = cache / f"{recipe.key}.listing"
     _keep(listing.text(), path)
@@ -98,13 +133,12 @@ def _build(listing: Listing, size: int, say: Say, writer: ArrayWriter) -> None:
     classes = {name: index for index, name in enumerate(listing.classes)}
     for index, files in enumerate(listing.by_domain.values()):
         labels = np.array([classes[file.label] for file in files], dtype=np.int64)
-
-        def note(row: int, why: str, index: int = index) -> None:
-            reasons.append((index, row, why))
-
-        blocks = _blocks(listing.folder, files, size, note, progress)
-        writer.add(f"images_{index}", "uint8", (len(files), size, size, 3), blocks)
+        noted: list[tuple[int, str]] = []
+        blocks = partial(_blocks, listing.folder, files, size, noted, progress)
+        shape = (len(files), size, size, 3)
+        writer.add_resumable(f"images_{index}", "uint8", shape, blocks, noted)
         writer.add(f"labels_{index}", "int64", labels.shape, [labels])
+        reasons += [(index, row, why) for row, why in noted]
     text = np.frombuffer(json.dumps(reasons).encode("ascii"), dtype=np.uint8)
     writer.add("unreadable", "uint8", text.shape, [text])
 
@@ -113,19 +147,24 @@ def _blocks(
     folder: Path,
     files: list[Listed],
     size: int,
-    note: Callable[[int, str], None],
+    noted: list[tuple[int, str]],
     progress: Progress,
+    start: int,
 ) -> Iterator[np.ndarray]:
-    """Each file's image as uint8 [1, size, size, 3]; black, and noted, where there is none."""
-    paths = [folder / file.path for file in files]
-    for row, result in enumerate(decoded(paths, size)):
+    """The files' images from row `start` on, each uint8 [1, size, size, 3]; black, and noted as
+    (row, why), where there is none."""
+    progress.go_on_after(start)
+    paths = [folder / file.path for file in files[start:]]
+    for row, result in enumerate(decoded(paths, size), start):
+        file = files[row]
         if isinstance(result, UnreadableError):
-            note(row, str(result))
+            noted.append((row, str(result)))
             yield np.zeros((1, size, size, 3), dtype=np.uint8)
         else:
             yield result[None]
-        if (state_of(paths[row]) or (0, 0)) != (files[row].size, files[row].mtime_ns):
+        if (state_of(folder / file.path) or (0, 0)) != (file.size, file.mtime_ns):
             raise UserError(
-                f"{shown(paths[row])} changed while it was read; run again when it is complete"
+                f"{shown(folder / file.path)} changed while it was read; run again when it is "
+                "complete"
             )
         progress.one_more()

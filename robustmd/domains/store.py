@@ -2,7 +2,8 @@
 
 A store is a folder `<name>-<12 hex>` in the cache, with one .npy file for each array and a
 manifest. It is prepared in a temporary folder beside its place and renamed when whole, so that a
-killed preparation leaves nothing that could be taken for a store. A second start maps the arrays
+killed preparation leaves nothing that could be taken for a store; a long one leaves what the next
+goes on from (see journal.py). A second start maps the arrays
 without reading them: sources and arrays are recognised by size and time of change, and only
 where these differ by their checksums. A stale store (its sources changed) and a damaged one are
 prepared again, with a line that says so.
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from robustmd.domains.arrays import ArrayWriter
+from robustmd.domains.journal import Journal
 from robustmd.domains.lock import held
 from robustmd.domains.manifest import FileState, Manifest
 from robustmd.domains.opening import NotCurrentError, Sources, Store, open_current
@@ -27,6 +29,7 @@ from robustmd.errors import UserError
 
 Say = Callable[[str], None]
 Accept = Callable[[Mapping[str, str]], None]
+PARTIAL = ".partial"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Recipe:
     build: writes the arrays; raises UserError for sources that it cannot use.
     sources: file name → path of the files that `build` reads; None: they are gone.
     md5: checksum of a source's content; raises UserError if it cannot be read.
+    resumable: `build` goes on after a cut, by `ArrayWriter.add_resumable`.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Recipe:
     build: Callable[[ArrayWriter], None]
     sources: Sources | None
     md5: Callable[[Path], str]
+    resumable: bool = False
 
     @property
     def key(self) -> str:
@@ -117,10 +122,13 @@ def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, FileState]) -> 
     cache = folder.parent
     _remove_leftovers(folder)  # of a killed preparation
     try:
-        temporary = _temporary_folder(folder)
-        writer = ArrayWriter(temporary)
+        temporary = _partial_folder(folder) if recipe.resumable else _temporary_folder(folder)
+        journal = _journal(temporary, sources) if recipe.resumable else None
+        writer = ArrayWriter(temporary, journal)
         recipe.build(writer)
         _check_unchanged(recipe, sources)
+        if journal is not None:
+            journal.remove()
         Manifest(folder.name, dict(sources), writer.states).write(temporary)
         _sync_folder(temporary)
         if folder.exists():
@@ -144,9 +152,26 @@ def _temporary_folder(folder: Path) -> Path:
     return made
 
 
+def _partial_folder(folder: Path) -> Path:
+    """Where a resumable preparation works, and finds what one before it has left."""
+    partial = folder.parent / f".{folder.name}{PARTIAL}"
+    partial.mkdir(exist_ok=True)
+    return partial
+
+
+def _journal(partial: Path, sources: Mapping[str, FileState]) -> Journal:
+    """The journal of what `partial` holds, which is emptied if it was made from other sources."""
+    journal = Journal(partial, {name: state.checksum for name, state in sources.items()})
+    if journal.is_new:
+        for array in partial.glob("*.npy"):
+            array.unlink()
+    return journal
+
+
 def _remove_leftovers(folder: Path) -> None:
     for leftover in folder.parent.glob(f".{folder.name}.*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+        if not leftover.name.endswith(PARTIAL):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,13 +1,18 @@
 """From single runs to the rows of a table: runs that differ only in the seed are one group."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
+from robustmd.report.selection import Selected, Selection
 from robustmd.report.settings_key import (
+    FINGERPRINT,
     Settings,
     describe,
     differing,
@@ -17,6 +22,11 @@ from robustmd.report.settings_key import (
 )
 from robustmd.runs.run import Problem, Run
 
+_Key = tuple[str, tuple[str, ...]]  # a table's: data set, domains
+NO_VALIDATION = (
+    "--select best-val needs a validation split and this run has none: train with "
+    "data.validation=0.1, or choose another rule"
+)
 METHOD_ORDER = (
     "individual",
     "even",
@@ -27,40 +37,65 @@ METHOD_ORDER = (
     "minimax",
     "multiplicative",
     "best_response",
+    "erm",
+    "groupdro",
+    "afl",
+    "term",
+    "cvar",
+    "topk",
+    "regret",
+    "optimistic",
+    "vrex",
+    "retrain",
 )
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one configuration, one a seed, by seed. `label` tells it from those beside it."""
+    """Runs of one configuration, one a seed, by seed. `label` tells it from those beside it.
+
+    `selected`: what of each run the numbers are of. `configurations`: how many of this method (for
+    an individual model: and domain) were run on these domains, unfinished runs included.
+    `unfinished`: runs of this configuration that are not among `runs`, with the reason.
+    """
 
     label: str
     method: str
     domain: str | None
     settings: Settings
-    runs: tuple[Run, ...]
+    selected: tuple[Selected, ...]
+    configurations: int = 1
+    unfinished: tuple[Problem, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(one.run for one in self.selected)
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        return tuple(run.seed for run in self.runs)
+        return tuple(one.seed for one in self.selected)
 
     def estimate(self, quantity: Quantity) -> Estimate:
         """Mean and spread of the quantity over this group's seeds."""
-        return estimate(quantity.of(run) for run in self.runs)
+        return estimate(quantity.of(one) for one in self.selected)
 
     def by_seed(self, quantity: Quantity) -> dict[int, float]:
         """The quantity's value in the run of each seed."""
-        return {run.seed: quantity.of(run) for run in self.runs}
+        return {one.seed: quantity.of(one) for one in self.selected}
 
 
 @dataclass(frozen=True)
 class Section:
-    """All groups over the same domains of one data set: one table. `folder` is fit for a path."""
+    """All groups over the same domains of one data set: one table. `folder` is fit for a path.
+
+    `unfinished`: the runs on them that are in no group's `runs`, with the reason.
+    """
 
     data: str
     folder: str
     domains: tuple[str, ...]
     groups: tuple[Group, ...]
+    unfinished: tuple[Problem, ...] = ()
 
     @property
     def individuals(self) -> tuple[Group, ...]:
@@ -74,48 +109,111 @@ class Section:
     def runs(self) -> tuple[Run, ...]:
         return tuple(run for group in self.groups for run in group.runs)
 
-    def missing_seeds(self) -> list[tuple[Group, tuple[int, ...]]]:
-        """Groups that lack seeds which another group has."""
-        seeds = sorted({seed for group in self.groups for seed in group.seeds})
-        lacking = ((g, tuple(seed for seed in seeds if seed not in g.seeds)) for g in self.groups)
-        return [(group, missing) for group, missing in lacking if missing]
 
-
-def sections(runs: Iterable[Run]) -> tuple[tuple[Section, ...], tuple[Problem, ...]]:
-    """Tables by data set and domains, groups in the paper's order; and runs that are there twice.
+def sections(
+    runs: Iterable[Run], selection: Selection | None = None, problems: Iterable[Problem] = ()
+) -> tuple[tuple[Section, ...], tuple[Problem, ...]]:
+    """Tables by data set and domains, groups in the paper's order; and the runs left out: those
+    that are there twice, and those that the selection rule can say nothing of.
 
     Of two runs with the same configuration and seed the first path counts, so that n counts seeds.
+
+    Args:
+        runs: finished and sound.
+        selection: the rule for every row; the default where None.
+        problems: what the reader says; its unfinished runs are kept beside the rows.
     """
-    by_table: dict[tuple[str, tuple[str, ...]], list[Run]] = {}
-    for run in sorted(runs, key=lambda r: r.path):
-        by_table.setdefault((run.data, run.domains), []).append(run)
+    chosen, left_out = _select(runs, selection or Selection())
+    by_table: dict[_Key, list[Selected]] = {}
+    folders_of: dict[Path, _Key] = {}  # of one configuration each: a broken run belongs to its
+    for one in chosen:
+        by_table.setdefault(_key(one.run), []).append(one)
+        folders_of[one.run.path.parent] = _key(one.run)
+    lost: dict[_Key | None, list[Problem]] = {}
+    for problem in (*problems, *left_out):
+        if problem.scope == "run":
+            run, folder = problem.run, problem.path.parent
+            lost.setdefault(_key(run) if run else folders_of.get(folder), []).append(problem)
     folders: set[str] = set()
     found: list[Section] = []
-    twice: list[Problem] = []
-    for (data, domains), members in sorted(by_table.items()):
-        groups, repeated = _groups(members, domains)
-        twice += repeated
-        found.append(Section(clean(data), _folder(data, folders), domains, groups))
-    return tuple(found), tuple(twice)
+    for (data, domains), members in sorted(by_table.items(), key=lambda item: item[0]):
+        unfinished = tuple(lost.get((data, domains), ()))
+        groups, repeated = _groups(members, domains, unfinished)
+        left_out += repeated
+        found.append(Section(clean(data), _folder(data, folders), domains, groups, unfinished))
+    return tuple(found), tuple(left_out)
 
 
-def _groups(runs: Sequence[Run], domains: Sequence[str]) -> tuple[tuple[Group, ...], list[Problem]]:
-    settings = {run.path: settings_of(run) for run in runs}
-    by_settings: dict[object, dict[int, Run]] = {}
+def seed_of(problem: Problem) -> int | None:
+    """Of a run that is left out; from its folder's name where its files do not say."""
+    if problem.run is not None:
+        return problem.run.seed
+    named = re.fullmatch(r"seed=(\d{1,15})", problem.path.name)
+    return int(named[1]) if named else None
+
+
+def _key(run: Run) -> _Key:
+    return run.data, run.domains
+
+
+def _select(runs: Iterable[Run], selection: Selection) -> tuple[list[Selected], list[Problem]]:
+    chosen, left_out = [], []
+    for run in sorted(runs, key=lambda r: r.path):
+        one = selection.select(run)
+        if one is None:
+            left_out.append(Problem(run.path, NO_VALIDATION, "run", run))
+        else:
+            chosen.append(one)
+    return chosen, left_out
+
+
+def _groups(
+    chosen: Sequence[Selected], domains: Sequence[str], unfinished: Sequence[Problem]
+) -> tuple[tuple[Group, ...], list[Problem]]:
+    by_settings: dict[object, dict[int, Selected]] = {}
     twice: list[Problem] = []
-    for run in runs:
-        by_seed = by_settings.setdefault(frozen(settings[run.path]), {})
-        first = by_seed.setdefault(run.seed, run)
-        if first is not run:
+    for one in chosen:
+        by_seed = by_settings.setdefault(frozen(settings_of(one.run)), {})
+        first = by_seed.setdefault(one.seed, one).run
+        if first is not one.run:
             where = first.path.relative_to(first.root).as_posix()
-            twice.append(Problem(run.path, f"same configuration and seed as {where}", "run", run))
-    unlabelled: list[Group] = []
-    for by_seed in by_settings.values():
-        members = tuple(by_seed[seed] for seed in sorted(by_seed))
-        run = members[0]
-        unlabelled.append(Group(run.label, run.method, run.domain, settings[run.path], members))
-    unlabelled.sort(key=lambda group: _rank(group, domains))
-    return tuple(_labelled(group, unlabelled) for group in unlabelled), twice
+            reason = f"same configuration and seed as {where}"
+            twice.append(Problem(one.run.path, reason, "run", one.run))
+    lost: dict[object, list[Problem]] = {}
+    for problem in unfinished:
+        run = problem.run
+        key = frozen(_without_bytes(settings_of(run))) if run else problem.path.parent
+        lost.setdefault(key, []).append(problem)
+    groups = [_group(by_seed, lost) for by_seed in by_settings.values()]
+    counts = _configurations(groups, lost)
+    groups = [dataclasses.replace(g, configurations=counts[g.method, g.domain]) for g in groups]
+    groups.sort(key=lambda group: _rank(group, domains))
+    return tuple(_labelled(group, groups) for group in groups), twice
+
+
+def _group(by_seed: Mapping[int, Selected], lost: Mapping[object, list[Problem]]) -> Group:
+    members = tuple(by_seed[seed] for seed in sorted(by_seed))
+    run, settings = members[0].run, settings_of(members[0].run)
+    keys = [frozen(_without_bytes(settings)), *dict.fromkeys(m.run.path.parent for m in members)]
+    unfinished = tuple(problem for key in keys for problem in lost.get(key, ()))
+    return Group(run.label, run.method, run.domain, settings, members, unfinished=unfinished)
+
+
+def _configurations(
+    groups: Iterable[Group], lost: Mapping[object, list[Problem]]
+) -> Mapping[tuple[str, str | None], int]:
+    """How many configurations of each method and domain there are, the data's bytes aside."""
+    seen = {(g.method, g.domain, frozen(_without_bytes(g.settings))) for g in groups}
+    for settings, problems in lost.items():
+        run = problems[0].run
+        if run is not None:
+            seen.add((run.method, run.domain, settings))  # type: ignore[arg-type]
+    return Counter((method, domain) for method, domain, _ in seen)
+
+
+def _without_bytes(settings: Settings) -> Settings:
+    """Unfinished runs may not have written down what they read."""
+    return {key: value for key, value in settings.items() if key != FINGERPRINT}
 
 
 def _labelled(group: Group, beside: Sequence[Group]) -> Group:
@@ -133,7 +231,7 @@ def _rank(group: Group, domains: Sequence[str]) -> tuple[object, ...]:
     known = group.method in METHOD_ORDER
     place = METHOD_ORDER.index(group.method) if known else len(METHOD_ORDER)
     domain = domains.index(group.domain) if group.domain in domains else len(domains)
-    lam = group.runs[0].lam
+    lam = group.selected[0].run.lam
     text = [(key, str(value)) for key, value in frozen(group.settings)]
     return place, group.method, domain, -1.0 if lam is None else lam, text
 

@@ -6,15 +6,21 @@ import sys
 from pathlib import Path
 
 EPILOG = """\
-writes REPORT/README.md and, for each data set, REPORT/<data>/ with the paper's table (Markdown,
-LaTeX, CSV), the paired differences to even, the adversary's regret beside its proved bound, every
-run's values, and the worst-case training loss as PNG and PDF. What runs warned of stands beside
-their rows. Runs that are not finished or cannot be read are listed with the reason.
+writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
+and for each data set REPORT/<data>/: the paper's table (Markdown, LaTeX, CSV), the paired
+differences to even, the adversary's regret beside its proved bound, what the runs cost, every run's
+values, and every figure that the runs allow as PNG and PDF. What runs warned of stands beside their
+rows. Runs that are not finished or cannot be read are listed with the reason, and what is missing
+with the command that would run it. What the numbers mean: docs/statistics.md.
 
 examples:
   robustmd report outputs --out report
-  robustmd report outputs --data digits
+  robustmd report outputs --data digits --spread ci95
+  robustmd report outputs --select final
+  robustmd report --compare outputs_old outputs_new
 """
+SELECT = ("final", "last5", "best-val")  # report.selection says the same, and loads numpy
+SPREAD = ("std", "sem", "ci95")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +42,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder for the report, made if it is not there (default: report)",
     )
     parser.add_argument("--data", metavar="NAME", help="report on this data set only")
+    parser.add_argument(
+        "--select",
+        choices=SELECT,
+        default="last5",
+        help="which measurements every number is of: the last, the mean of the last five, or the "
+        "one with the smallest worst-case validation loss (default: last5); never the test set",
+    )
+    parser.add_argument(
+        "--spread",
+        choices=SPREAD,
+        default="std",
+        help="what stands behind ±: standard deviation over seeds, standard error of the mean, or "
+        "half width of the 95 %% interval of the mean (default: std)",
+    )
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        type=Path,
+        metavar=("A", "B"),
+        help="two folders with runs, such as of two versions or machines, side by side: writes "
+        "REPORT/compare.md and .csv and says whether their differences exceed the spread",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the report and prints its summary; 0 when done. Raises `UserError`."""
-    # pandas, scipy and matplotlib take a second to load: not for --help
-    from robustmd.report.report import write_report  # noqa: PLC0415
-    from robustmd.report.terminal import show  # noqa: PLC0415
+    # pandas and matplotlib take a second to load: not for --help
+    from robustmd.report.report import write_comparison, write_report  # noqa: PLC0415
+    from robustmd.report.selection import Selection  # noqa: PLC0415
+    from robustmd.report.terminal import show, show_comparison  # noqa: PLC0415
 
-    result = write_report(args.outputs, args.out, args.data)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without "±" gets "?"
+    selection = Selection(args.select)
+    if args.compare:
+        old, new = args.compare
+        found, files = write_comparison(old, new, args.out, selection, args.data)
+        show_comparison(found, files, sys.stdout)
+        return 0
+    result = write_report(
+        args.outputs, args.out, args.data, selection=selection, spread=args.spread
+    )
     show(result, sys.stdout)
     return 0

@@ -11,54 +11,76 @@ MEASURES = {
     "train_accuracy": r"Acc$_\mathrm{Tr}$",
     "test_accuracy": r"Acc$_\mathrm{Te}$",
 }
+_MARKED = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
+_FIRST = 4  # the column of the first number, after method, n and cfg
 
 
 def to_latex(table: Table) -> str:
     """A `table` environment; compiles in a document that has `\\usepackage{booktabs}`."""
     headings = (*map(latex, table.domains), "Worst")
     groups = "".join(rf" & \multicolumn{{3}}{{c}}{{{name}}}" for name in headings)
-    rules = "".join(rf"\cmidrule(lr){{{3 * i + 3}-{3 * i + 5}}}" for i in range(len(headings)))
+    rules = "".join(
+        rf"\cmidrule(lr){{{3 * i + _FIRST}-{3 * i + _FIRST + 2}}}" for i in range(len(headings))
+    )
     measures = "".join(f" & {MEASURES[column.measure]}" for column in table.columns)
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{2pt}",
+        rf"\centering{_size(len(table.domains))}\setlength{{\tabcolsep}}{{2pt}}",
         rf"\caption{{{latex(table.caption)}}}\smallskip",
-        rf"\begin{{tabular}}{{lr{'rrr' * len(headings)}}}",
+        rf"\begin{{tabular}}{{lrr{'rrr' * len(headings)}r}}",
         r"\toprule",
-        rf" & {groups} \\",
+        rf" & &{groups} & Mean \\",
         rules,
-        rf"Method & $n${measures} \\",
+        rf"Method & $n$ & cfg{measures} \\",
         r"\midrule",
         *_body(table),
         r"\bottomrule",
         r"\end{tabular}",
+        *_warnings(table),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _size(domains: int) -> str:
+    """A letter size at which a table of so many domains is no wider than need be."""
+    return {1: r"\footnotesize", 2: r"\footnotesize", 3: r"\scriptsize"}.get(domains, r"\tiny")
+
+
 def _body(table: Table) -> list[str]:
-    ours = [line for row in table.rows if not row.published for line in _row(row, table)]
-    theirs = [line for row in table.rows if row.published for line in _row(row, table)]
+    places = range(len(table.rows))
+    ours = [line for i in places if not table.rows[i].published for line in _row(i, table)]
+    theirs = [line for i in places if table.rows[i].published for line in _row(i, table)]
     if not theirs:
         return ours
-    width = len(table.columns) + 2
+    width = len(table.columns) + _FIRST - 1
     title = rf"\multicolumn{{{width}}}{{l}}{{\emph{{Published ({latex(SOURCE)})}}}} \\"
     return [*ours, r"\midrule", title, *theirs]
 
 
-def _row(row: Row, table: Table) -> list[str]:
+def _row(place: int, table: Table) -> list[str]:
     """A line of means and, where there are several seeds, a smaller one of spreads below it."""
+    row: Row = table.rows[place]
     means, spreads = [], []
-    for cell, column in zip(row.cells, table.columns, strict=True):
+    for j, (cell, column) in enumerate(zip(row.cells, table.columns, strict=True)):
+        mean, spread = latex(str(cell or NOT_PRINTED)), None
         if isinstance(cell, Estimate):
-            mean, spread = estimate_texts(cell, is_loss=column.is_loss)
-        else:
-            mean, spread = latex(cell or NOT_PRINTED), None
-        means.append(mean)
+            mean, spread = estimate_texts(cell, is_loss=column.is_loss, spread=table.spread)
+        means.append(_MARKED[table.marks(place, j)] % mean)
         spreads.append("" if spread is None else rf"{{\scriptsize$\pm${spread}}}")
-    lines = [" & ".join([latex(row.label), latex(row.n), *means]) + r" \\"]
+    dagger = r"$^\dagger$" if row.warnings else ""
+    head = [latex(row.label) + dagger, latex(row.n), latex(row.configured)]
+    lines = [" & ".join([*head, *means]) + r" \\"]
     if any(spreads):
-        lines.append(" & ".join(["", "", *spreads]) + r" \\")
+        lines.append(" & ".join(["", "", "", *spreads]) + r" \\")
     return lines
+
+
+def _warnings(table: Table) -> list[str]:
+    """What the runs warned of, below the table."""
+    if not table.warnings:
+        return []
+    lines = [latex(line) + "." for line in table.warnings]
+    said = " ".join([r"$^\dagger$", *lines])
+    return [rf"\par\smallskip\parbox{{\linewidth}}{{\scriptsize\raggedright {said}}}"]

@@ -2,20 +2,22 @@
 
 import math
 
-from robustmd.report.estimate import Estimate
+from robustmd.report.estimate import Estimate, SpreadKind
 
 
-def estimate_texts(value: Estimate, *, is_loss: bool) -> tuple[str, str | None]:
+def estimate_texts(
+    value: Estimate, *, is_loss: bool, spread: SpreadKind = "std"
+) -> tuple[str, str | None]:
     """Mean and spread with the same decimals: ("84.00", "5.29"); no spread where n = 1."""
     decimals = _loss_decimals(value.mean) if is_loss else 2
-    spread = None if value.std is None else f"{value.std:.{decimals}f}"
-    return f"{value.mean:.{decimals}f}", spread
+    width = value.spread(spread)
+    return f"{value.mean:.{decimals}f}", None if width is None else f"{width:.{decimals}f}"
 
 
-def estimate_text(value: Estimate, *, is_loss: bool) -> str:
+def estimate_text(value: Estimate, *, is_loss: bool, spread: SpreadKind = "std") -> str:
     """ "84.00 ± 5.29"; without the spread where n = 1."""
-    mean, spread = estimate_texts(value, is_loss=is_loss)
-    return mean if spread is None else f"{mean} ± {spread}"
+    mean, width = estimate_texts(value, is_loss=is_loss, spread=spread)
+    return mean if width is None else f"{mean} ± {width}"
 
 
 def difference_text(value: float, *, is_loss: bool) -> str:
@@ -23,6 +25,13 @@ def difference_text(value: float, *, is_loss: bool) -> str:
     decimals = _loss_decimals(value) if is_loss else 2
     text = f"{value:+.{decimals}f}".replace("-", "−")
     return text if any(digit in text for digit in "123456789") else text[1:]
+
+
+def p_text(p: float) -> str:
+    """Two significant digits: "0.031"; "<0.0001" below that."""
+    if p < 1e-4:
+        return "<0.0001"
+    return f"{p:.2f}" if p >= 0.1 else f"{p:.{1 - math.floor(math.log10(p))}f}"
 
 
 def _loss_decimals(value: float) -> int:

@@ -1,17 +1,20 @@
 """The page that ties a report together: README.md in the report's folder."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from robustmd.report import curves
 from robustmd.report.aggregate import Section
-from robustmd.report.messages import messages
+from robustmd.report.compute import compute_markdown
+from robustmd.report.fair_formats import fair_markdown
+from robustmd.report.missing import Missing
 from robustmd.report.names import markdown
-from robustmd.report.paired import Comparison, paired_markdown
-from robustmd.report.regret import RegretRow, regret_markdown
-from robustmd.report.settings_key import UNSET, Settings, differing
-from robustmd.report.table import Table, to_markdown
+from robustmd.report.paired import Comparison
+from robustmd.report.paired_table import paired_markdown
+from robustmd.report.regret import regret_markdown
+from robustmd.report.result import DrawnFile, Report, SectionReport
+from robustmd.report.settings_key import Settings, differing
+from robustmd.report.table_formats import to_markdown
 from robustmd.runs.run import Problem
 
 LEFT_OUT = {
@@ -23,65 +26,71 @@ LEFT_OUT = {
 
 
 def sentence(one: Comparison) -> str:
-    """ "opt − even, worst training loss: −0.512 nats [−0.66, −0.36], n = 5: better"."""
+    """ "opt − even, worst training loss: −0.512 nats [−0.66, −0.36], p = …, n = 9: better"."""
     interval = "no interval" if one.difference.interval is None else one.interval_text
-    numbers = f"{one.mean_text} {one.unit} {interval}, n = {one.difference.n}"
+    numbers = f"{one.mean_text} {one.unit} {interval}, {one.p_text}, n = {one.difference.n}"
     return f"{one.method} − {one.reference}, {one.what}: {numbers}: {one.word}"
 
 
-def section_markdown(
-    section: Section,
-    table: Table,
-    compared: Sequence[Comparison],
-    regrets: Sequence[RegretRow],
-) -> str:
-    """One data set: training, table, differences, curve, regret, files, what is missing."""
+def page_markdown(report: Report, images: Mapping[str, Sequence[DrawnFile]]) -> str:
+    """The whole page. `images`: the figures of each section, by its folder."""
+    each = [section_markdown(one, images.get(one.section.folder, ())) for one in report.sections]
+    left_out = left_out_markdown(report.problems, report.outputs)
+    return "\n".join(["# Report\n", *each, left_out])
+
+
+def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
+    """One data set: training, table, differences, figures, regret, compute, files, what is
+    missing."""
+    section = one.section
     name, folder = markdown(section.data), section.folder
     parts = [f"## {name}: {markdown(', '.join(section.domains))}\n", _protocol(section)]
-    parts.append(to_markdown(table))
-    if compared:
+    parts.append(to_markdown(one.table))
+    if one.comparisons:
         parts.append("### Paired differences to even\n")
-        parts.append(paired_markdown(compared))
+        parts.append(paired_markdown(one.comparisons, one.table.selection))
     else:
         parts.append(
             "No paired differences: they need even and another mixture on the same data, trained "
             "in the same way, with a seed in common "
             f"(`robustmd train -m data={folder} method=even,opt seed=0,1,2`).\n"
         )
-    parts.append("### Worst-case training loss\n")
-    parts.append(f"![worst-case training loss]({folder}/{curves.NAME}.png)\n")
-    parts.append(
-        f"Largest training loss over the domains after every measured iteration; {curves.BAND}. "
-        "Measurements before the last may take a fixed random part of the training set "
-        "(`examples` in metrics.csv says how many).\n"
-    )
-    if regrets:
-        parts += ["### Regret of the adversary\n", regret_markdown(regrets)]
-    names = section_files(bool(compared), bool(regrets))
+    if one.fair is not None:
+        parts += ["### The fair protocol\n", fair_markdown(one.fair)]
+    for image in images:
+        parts.append(f"### {markdown(image.title)}\n")
+        parts.append(f"![{markdown(image.alt or image.title)}]({folder}/{image.name}.png)\n")
+        parts.append(f"{markdown(image.caption)}\n")
+    if one.regrets:
+        parts += ["### Regret of the adversary\n", regret_markdown(one.regrets)]
+    parts += ["### Compute\n", compute_markdown(one.compute)]
+    names = section_files(one, images)
     links = [f"[{path}]({folder}/{path})" for path in names]
     parts.append(f"Files: {', '.join(links)}; runs.csv leads from every number to its run.\n")
-    parts += [_bullets("Seeds without a finished run", _missing(section))]
-    parts += [_bullets("Notes of these runs", _notes(section))]
+    parts.append(_missing(one.missing))
     return "\n".join(part for part in parts if part)
 
 
-def section_files(compared: bool, regrets: bool) -> list[str]:
+def section_files(one: SectionReport, images: Sequence[DrawnFile]) -> list[str]:
     """Names of the files beside the page, in a data set's folder."""
-    tables = ["table.md", "table.tex", "table.csv", "runs.csv"]
-    paired = ["paired.md", "paired.csv"] if compared else []
-    regret = ["regret.md", "regret.csv"] if regrets else []
-    return [*tables, *paired, *regret, f"{curves.NAME}.png", f"{curves.NAME}.pdf"]
+    tables = ["table.md", "table.tex", "table.csv", "runs.csv", "compute.csv"]
+    paired = ["paired.md", "paired.csv"] if one.comparisons else []
+    regret = ["regret.md", "regret.csv"] if one.regrets else []
+    fair = [f"fair.{kind}" for kind in ("md", "tex", "csv")] if one.fair is not None else []
+    fair += ["fair_choices.csv", "fair_paired.csv"] if fair else []
+    front = ["static_front.csv"] if one.front is not None else []
+    figures = [f"{image.name}.{kind}" for image in images for kind in ("png", "pdf")]
+    return [*tables, *paired, *regret, *fair, *front, *figures]
 
 
 def left_out_markdown(problems: Sequence[Problem], outputs: Path) -> str:
-    """Everything found that is in no table, with the reason and, where recorded, the command."""
+    """Everything found that is in no table, with the reason."""
     if not problems:
         return "## Left out\n\nNothing: every directory found is a finished run.\n"
-    lines = ["## Left out\n", "| path | | reason | command |", "| --- | --- | --- | --- |"]
+    lines = ["## Left out\n", "| path | | reason |", "| --- | --- | --- |"]
     for problem in problems:
         path = markdown(relative(problem.path, outputs))
-        command = problem.run.command if problem.scope == "run" and problem.run else None
-        cells = [path, LEFT_OUT[problem.scope], markdown(problem.reason), markdown(command or "")]
+        cells = [path, LEFT_OUT[problem.scope], markdown(problem.reason)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -101,7 +110,7 @@ def _protocol(section: Section) -> str:
         for key in first
         if key.startswith(("training.", "backbone.")) and key not in varying
     ]
-    devices = Counter(str(run.environment.get("device", UNSET)) for run in section.runs)
+    devices = Counter(run.device for run in section.runs)
     where = ", ".join(
         f"{device} ({n} run{'s' if n > 1 else ''})" for device, n in sorted(devices.items())
     )
@@ -118,22 +127,13 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _missing(section: Section) -> list[str]:
-    return [
-        f"{group.label}: seed {', '.join(map(str, seeds))}"
-        for group, seeds in section.missing_seeds()
-    ]
-
-
-def _notes(section: Section) -> list[str]:
-    """What runs noted, each once, with how many of each row did."""
-    return [
-        f"{group.label}: {line}"
-        for group in section.groups
-        for line in messages(group.runs, "notes")
-    ]
-
-
-def _bullets(title: str, lines: Iterable[str]) -> str:
-    items = [f"- {markdown(line)}" for line in lines]
-    return "\n".join([f"{title}:\n", *items]) + "\n" if items else ""
+def _missing(found: Sequence[Missing]) -> str:
+    """What has no finished run yet, and what would run it."""
+    if not found:
+        return ""
+    lines = ["### Missing\n", "| row | seeds | reason | command |", "| --- | --- | --- | --- |"]
+    for one in found:
+        seeds = ", ".join(map(str, one.seeds))
+        cells = [one.label, seeds, one.reason, one.command]
+        lines.append("| " + " | ".join(map(markdown, cells)) + " |")
+    return "\n".join(lines) + "\n"

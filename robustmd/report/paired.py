@@ -4,60 +4,29 @@ Batches do not depend on the method, so the differences of one seed's runs carry
 difference of two means.
 """
 
-import csv
-import io
-import math
+import dataclasses
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.names import markdown
-from robustmd.report.numbers import difference_text
+from robustmd.report.names import clean
+from robustmd.report.numbers import difference_text, p_text
+from robustmd.report.permutation import holm, sign_flip_p
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import frozen, protocol
+from robustmd.report.verdict import Difference, Word, difference, margin, word
 
-CONFIDENCE = 0.95
-Word = Literal["better", "worse", "undecided"]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Mean of n paired differences and the two ends of its 95 % t interval (None where n < 2)."""
-
-    mean: float
-    interval: tuple[float, float] | None
-    n: int
-
-    def word(self, *, smaller_is_better: bool) -> Word:
-        """ "better" or "worse" by the direction where the interval excludes 0, else "undecided"."""
-        if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
-            return "undecided"
-        return "better" if (self.mean < 0) == smaller_is_better else "worse"
-
-
-def difference(values: Iterable[float]) -> Difference:
-    """d̄ ± t_{0.975, n−1} s/√n of paired differences d; s is their sample standard deviation.
-
-    Raises ValueError where there is none.
-    """
-    from scipy import stats  # noqa: PLC0415 - half a second that only this needs
-
-    sample = list(values)
-    if not sample:
-        raise ValueError("values: got none; a difference needs at least one pair")
-    mean, n = statistics.fmean(sample), len(sample)
-    if n < 2:
-        return Difference(mean, None, n)
-    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1))
-    half = quantile * statistics.stdev(sample) / math.sqrt(n)
-    return Difference(mean, (mean - half, mean + half), n)
+BEST = ", even's best domain"  # what a method pays
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One method against even in one quantity; `note` says why the quantity is looked at."""
+    """One method against even in one quantity; `note` says why the quantity is looked at.
+
+    `even`: even's mean over the seeds. `p`: exact paired permutation test, None below 6 seeds;
+    `p_holm`: Holm-adjusted over all comparisons of the table.
+    """
 
     method: str
     reference: str
@@ -65,10 +34,19 @@ class Comparison:
     note: str
     seeds: tuple[int, ...]
     difference: Difference
+    even: float
+    p: float | None = None
+    p_holm: float | None = None
+
+    @property
+    def margin(self) -> float:
+        """Half width of the range in which methods count as equivalent: points, or nats."""
+        return margin(self.even, is_loss=self.quantity.is_loss)
 
     @property
     def word(self) -> Word:
-        return self.difference.word(smaller_is_better=self.quantity.is_loss)
+        """The verdict, by the rule of docs/statistics.md."""
+        return word(self.difference, self.p, self.margin, smaller_is_better=self.quantity.is_loss)
 
     @property
     def what(self) -> str:
@@ -77,7 +55,14 @@ class Comparison:
         measure = f"{split} {self.quantity.kind}"
         if self.quantity.domain is None:
             return f"worst {measure}"
-        return f"{measure} on {self.quantity.domain}{self.note}"
+        return clean(f"{measure} on {self.quantity.domain}{self.note}")
+
+    @property
+    def p_text(self) -> str:
+        """ "p = 0.031 (Holm 0.094)"; why there is none where there is none."""
+        if self.p is None or self.p_holm is None:
+            return "no p below n = 6"
+        return f"p = {p_text(self.p)} (Holm {p_text(self.p_holm)})"
 
     @property
     def unit(self) -> str:
@@ -107,23 +92,40 @@ def comparisons(section: Section) -> tuple[Comparison, ...]:
     found: list[Comparison] = []
     for group in section.mixtures:
         reference = _even_for(group, section.mixtures)
-        if reference is None or reference is group:
-            continue
-        seeds = tuple(sorted(set(group.seeds) & set(reference.seeds)))
-        if not seeds:
-            continue
-        best = _best_domain(reference, section.domains, seeds)
-        quantities = (
-            (WORST_TRAIN_LOSS, ""),
-            (WORST_TEST_ACCURACY, ""),
-            (Quantity("accuracy", "test", best), ", even's best domain"),
+        if reference is not None and reference is not group:
+            found += _against(reference, group, section.domains)
+    adjusted = holm([one.p for one in found])
+    return tuple(dataclasses.replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
+
+
+def _against(reference: Group, group: Group, domains: Sequence[str]) -> list[Comparison]:
+    seeds = tuple(sorted(set(group.seeds) & set(reference.seeds)))
+    if not seeds:
+        return []
+    best = _best_domain(reference, domains, seeds)
+    quantities = (
+        (WORST_TRAIN_LOSS, ""),
+        (WORST_TEST_ACCURACY, ""),
+        (Quantity("accuracy", "test", best), BEST),
+    )
+    found = []
+    for quantity, note in quantities:
+        ours, even = group.by_seed(quantity), reference.by_seed(quantity)
+        paired = [ours[seed] - even[seed] for seed in seeds]
+        mean = statistics.fmean(even[seed] for seed in seeds)
+        found.append(
+            Comparison(
+                method=group.label,
+                reference=reference.label,
+                quantity=quantity,
+                note=note,
+                seeds=seeds,
+                difference=difference(paired),
+                even=mean,
+                p=sign_flip_p(paired),
+            )
         )
-        for quantity, note in quantities:
-            ours, even = group.by_seed(quantity), reference.by_seed(quantity)
-            paired = difference(ours[seed] - even[seed] for seed in seeds)
-            names = group.label, reference.label
-            found.append(Comparison(*names, quantity, note, seeds, paired))
-    return tuple(found)
+    return found
 
 
 def _even_for(group: Group, mixtures: Sequence[Group]) -> Group | None:
@@ -142,40 +144,3 @@ def _best_domain(group: Group, domains: Sequence[str], seeds: Sequence[int]) -> 
         return statistics.fmean(by_seed[seed] for seed in seeds)
 
     return max(domains, key=mean)
-
-
-PAIRED_CAPTION = (
-    "Paired by seed: method − even, both trained on the same data in the same way. Mean of the "
-    "differences, 95 % t interval, n = number of seeds both have. Better or worse: the interval "
-    "excludes 0; undecided: it does not, or n < 2. Training loss: smaller is better; accuracy: "
-    "larger."
-)
-
-
-def paired_markdown(found: Sequence[Comparison]) -> str:
-    """A pipe table under its caption."""
-    lines = [
-        f"{PAIRED_CAPTION}\n",
-        "| method − even | quantity | difference | 95 % interval | n | |",
-        "| --- | --- | ---: | ---: | ---: | --- |",
-    ]
-    for one in found:
-        names = markdown(f"{one.method} − {one.reference}"), markdown(one.what)
-        numbers = f"{one.mean_text} {one.unit}", one.interval_text, str(one.difference.n)
-        lines.append("| " + " | ".join((*names, *numbers, one.word)) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def paired_csv(found: Sequence[Comparison]) -> str:
-    """The same with every digit; empty interval fields where n < 2."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    head = "method,reference,quantity,unit,difference,ci95_low,ci95_high,n,seeds,verdict"
-    writer.writerow(head.split(","))
-    for one in found:
-        low, high = one.difference.interval or ("", "")
-        numbers = [one.difference.mean, low, high, one.difference.n]
-        seeds = " ".join(map(str, one.seeds))
-        names = [one.method, one.reference, one.what, one.unit]
-        writer.writerow([*names, *numbers, seeds, one.word])
-    return out.getvalue()

@@ -1,38 +1,56 @@
-"""The quantities of the paper's tables, each read from a run's final measurement."""
+"""The quantities of the paper's tables, each read from a run or from what was selected of it."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
-from robustmd.runs.run import Run
+from robustmd.report.selection import AVERAGED, Selected
 
-AVERAGED = "_averaged"  # ends the splits that a run measured W̄ on, the mean of its iterates
-SELECTION = "the final measurement (after the last iteration), on all examples of each split"
+
+class Measured(Protocol):
+    """A `Run` (its final measurement) or a `Selected`."""
+
+    @property
+    def domains(self) -> tuple[str, ...]: ...
+    def loss(self, split: str, domain: str) -> float: ...
+    def accuracy(self, split: str, domain: str) -> float: ...
+    def worst_loss(self, split: str) -> float: ...
+    def worst_accuracy(self, split: str) -> float: ...
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A loss [nats] or an accuracy [percent] of one domain, or of the run's worst domain.
+    """A loss [nats] or an accuracy [percent] of one domain, of the worst, or the domains' mean.
 
     The worst (`domain=None`) is taken within a run, f_w = max_k f_k and Acc_w = min_k Acc_k, so
     that a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
+    With `over="mean"` each of the K domains counts 1/K, however many examples it has.
     """
 
     kind: Literal["loss", "accuracy"]
     split: str
     domain: str | None = None
+    over: Literal["worst", "mean"] = "worst"
 
-    def of(self, run: Run) -> float:
+    def of(self, run: Measured) -> float:
         """The value in this run."""
-        if self.domain is None:
-            return run.worst_loss(self.split) if self.is_loss else run.worst_accuracy(self.split)
-        if self.is_loss:
-            return run.loss(self.split, self.domain)
-        return run.accuracy(self.split, self.domain)
+        if self.domain is not None:
+            return self._of_domain(run, self.domain)
+        if self.over == "mean":
+            return statistics.fmean(self._of_domain(run, domain) for domain in run.domains)
+        return run.worst_loss(self.split) if self.is_loss else run.worst_accuracy(self.split)
+
+    def _of_domain(self, run: Measured, domain: str) -> float:
+        return run.loss(self.split, domain) if self.is_loss else run.accuracy(self.split, domain)
 
     @property
     def is_loss(self) -> bool:
         return self.kind == "loss"
+
+    @property
+    def is_worst(self) -> bool:
+        return self.domain is None and self.over == "worst"
 
     @property
     def measure(self) -> str:
@@ -42,12 +60,13 @@ class Quantity:
     @property
     def name(self) -> str:
         """For a column of a CSV file: "worst_test_accuracy", "mnist_train_loss"."""
-        return f"{'worst' if self.domain is None else self.domain}_{self.measure}"
+        return f"{self.over if self.domain is None else self.domain}_{self.measure}"
 
 
 WORST_TRAIN_LOSS = Quantity("loss", "train")
 WORST_TRAIN_ACCURACY = Quantity("accuracy", "train")
 WORST_TEST_ACCURACY = Quantity("accuracy", "test")
+MEAN_TEST_ACCURACY = Quantity("accuracy", "test", over="mean")
 
 
 def domain_quantities(domain: str) -> tuple[Quantity, ...]:
@@ -65,9 +84,9 @@ def worst_quantities() -> tuple[Quantity, ...]:
 
 
 def table_quantities(domains: Sequence[str]) -> tuple[Quantity, ...]:
-    """All columns of the paper's table."""
+    """All columns of the paper's table, and the mean test accuracy over the domains."""
     by_domain = [quantity for domain in domains for quantity in domain_quantities(domain)]
-    return (*by_domain, *worst_quantities())
+    return (*by_domain, *worst_quantities(), MEAN_TEST_ACCURACY)
 
 
 def averaged(quantity: Quantity) -> Quantity:
@@ -75,6 +94,6 @@ def averaged(quantity: Quantity) -> Quantity:
     return replace(quantity, split=quantity.split + AVERAGED)
 
 
-def returns_average(run: Run) -> bool:
+def returns_average(selected: Selected) -> bool:
     """Whether the run measured W̄ as well (Alg. 1 returns it)."""
-    return all(f"{split}{AVERAGED}" in run.final for split in ("train", "test"))
+    return all(f"{split}{AVERAGED}" in selected.splits for split in ("train", "test"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SPREAD, Estimate, estimate
+from robustmd.report.estimate import SPREAD_WORDS, Estimate, estimate
 from robustmd.report.names import markdown
 from robustmd.report.numbers import estimate_text
 from robustmd.runs.run import Problem, Run
@@ -18,9 +18,10 @@ NO_BOUND = "–"
 CAPTION = (
     "How much better the best fixed weights would have done than the weights that were played, "
     "against the run's own mini-batch losses, in nats per update and with the method's "
-    f"regularizer; mean ± {SPREAD}. Bound: what is proved for the largest ascent direction that "
-    f"the run saw, its mean over seeds ({NO_BOUND}: none is proved for this rule). It holds for "
-    "every run whatever the losses were, so a run above it is a mistake in the software."
+    f"regularizer; mean ± {SPREAD_WORDS['std']}. Bound: what is proved for the largest ascent "
+    f"direction that the run saw, its mean over seeds ({NO_BOUND}: none is proved for this rule). "
+    "It holds for every run whatever the losses were, so a run above it is a mistake in the "
+    "software."
 )
 
 

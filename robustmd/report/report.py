@@ -1,127 +1,185 @@
-"""From a folder of runs to a folder with tables, curves and a page."""
+"""From a folder of runs to a folder with tables, figures and pages."""
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from robustmd.errors import UserError
-from robustmd.report import curves, page
+from robustmd.report import page
 from robustmd.report.aggregate import Section, sections
+from robustmd.report.compare import TreeComparison, compare_trees
+from robustmd.report.compare_page import compare_csv, compare_markdown
+from robustmd.report.compute import compute_csv, compute_rows
+from robustmd.report.entries import left_out_entry, section_entries
+from robustmd.report.estimate import SpreadKind
+from robustmd.report.fair import fair
+from robustmd.report.fair_formats import choices_csv, fair_csv, fair_latex, fair_markdown
+from robustmd.report.figures import draw_all, image_bytes
+from robustmd.report.front import front
+from robustmd.report.front_formats import front_csv
 from robustmd.report.latex_table import to_latex
-from robustmd.report.messages import said
+from robustmd.report.missing import missing_runs
 from robustmd.report.names import clean
-from robustmd.report.paired import Comparison, comparisons, paired_csv, paired_markdown
-from robustmd.report.quantities import table_quantities
-from robustmd.report.regret import (
-    RegretRow,
-    regret_csv,
-    regret_markdown,
-    regret_rows,
-    unreadable_regrets,
-)
-from robustmd.report.table import Table, build_table, measured_as, to_csv, to_markdown
+from robustmd.report.page_html import write_html
+from robustmd.report.paired import comparisons
+from robustmd.report.paired_table import paired_csv, paired_markdown
+from robustmd.report.regret import regret_csv, regret_markdown, regret_rows, unreadable_regrets
+from robustmd.report.result import DrawnFile, Report, SectionReport
+from robustmd.report.runs_table import runs_csv
+from robustmd.report.selection import Selection
+from robustmd.report.table import build_table
+from robustmd.report.table_formats import to_csv, to_markdown
 from robustmd.runs.files import write_atomically
 from robustmd.runs.reader import Collection, Problem, collect
 
 PAGE = "README.md"
+HTML = "index.html"
 
 
 @dataclass(frozen=True)
-class SectionReport:
-    """What was made of one data set."""
+class Written:
+    """A written report: its numbers, its pages, and all its files."""
 
-    section: Section
-    table: Table
-    comparisons: tuple[Comparison, ...]
-    regrets: tuple[RegretRow, ...]
-
-
-@dataclass(frozen=True)
-class ReportResult:
-    """A written report: `page` and all `files`, the numbers in it, and what it left out."""
-
-    outputs: Path
-    out: Path
+    report: Report
     page: Path
+    html: Path
     files: tuple[Path, ...]
-    sections: tuple[SectionReport, ...]
-    problems: tuple[Problem, ...]
+
+    @property
+    def sections(self) -> tuple[SectionReport, ...]:
+        return self.report.sections
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.report.problems
 
 
-def write_report(outputs: Path, out: Path, data: str | None = None) -> ReportResult:
-    """Writes `<out>/README.md` and, for each data set, `<out>/<data>/` with table.md, .tex, .csv,
-    runs.csv, paired.md, .csv, regret.md, .csv and worst_case_training_loss.png, .pdf. Each file is
-    replaced whole.
+def write_report(
+    outputs: Path,
+    out: Path,
+    data: str | None = None,
+    *,
+    selection: Selection | None = None,
+    spread: SpreadKind = "std",
+) -> Written:
+    """Writes `<out>/README.md`, `<out>/index.html` and, for each data set, `<out>/<data>/` with the
+    tables, the paired differences, the regrets, the compute, runs.csv and every figure that the
+    runs allow. Each file is replaced whole.
 
     Args:
         outputs: folder of run directories.
         out: folder of the report; made where it is not there.
         data: only this data set.
+        selection: which measurements the numbers are of, for every row.
+        spread: what stands behind ±.
 
     Raises:
         UserError: no finished run in `outputs`, or `out` cannot be written.
     """
+    report = make_report(outputs, out, data, selection=selection or Selection(), spread=spread)
+    written: list[Path] = []
+    images: dict[str, Sequence[DrawnFile]] = {}
+    for one in report.sections:
+        folder = out / one.section.folder
+        for name, content in _tables(one, report.selection).items():
+            written.append(_write(folder / name, content))
+        drawn, files = _figures(one, folder)
+        images[one.section.folder] = drawn
+        written += files
+    page_path = _write(out / PAGE, page.page_markdown(report, images))
+    html_path = _write(out / HTML, write_html(report, images))
+    return Written(report, page_path, html_path, (page_path, html_path, *written))
+
+
+def make_report(
+    outputs: Path, out: Path, data: str | None, *, selection: Selection, spread: SpreadKind
+) -> Report:
+    """All numbers of a report; writes nothing. Raises `UserError` without a finished run."""
     collection = collect(outputs)
     chosen = [run for run in collection.runs if data is None or run.data == data]
-    found, twice = sections(chosen)
+    found, left_out = sections(chosen, selection, collection.problems)
     if not found:
-        raise UserError(_nothing(collection, outputs, data))
+        raise UserError(_nothing(collection, left_out, outputs, data))
     unreadable = [problem for section in found for problem in unreadable_regrets(section)]
-    problems = _relevant((*collection.problems, *twice, *unreadable), out, data)
-    made = tuple(SectionReport(s, build_table(s), comparisons(s), regret_rows(s)) for s in found)
-    written: list[Path] = []
-    for one in made:
-        for name, content in _section_contents(one).items():
-            written.append(_write(out / one.section.folder / name, content))
-    text = _page(made, problems, collection.outputs)
-    page_path = _write(out / PAGE, text)
-    files = (page_path, *written)
-    return ReportResult(collection.outputs, out, page_path, files, made, problems)
+    problems = _relevant((*collection.problems, *left_out, *unreadable), out, data)
+    made = tuple(_section_report(s, selection, spread, left_out) for s in found)
+    entries = [entry for one in made for entry in one.entries]
+    listed = {entry.path for entry in entries}
+    for problem in problems:
+        relative = clean(page.relative(problem.path, collection.outputs))
+        if problem.scope == "run" and relative not in listed:
+            entries.append(left_out_entry(problem, collection.outputs))
+    return Report(collection.outputs, out, selection, spread, made, problems, tuple(entries))
 
 
-def _section_contents(one: SectionReport) -> dict[str, str | bytes]:
-    figure = curves.draw(one.section)
-    contents: dict[str, str | bytes] = {
+def write_comparison(
+    a: Path, b: Path, out: Path, selection: Selection, data: str | None = None
+) -> tuple[TreeComparison, tuple[Path, ...]]:
+    """Writes `<out>/compare.md` and `<out>/compare.csv`: the runs of `a` against those of `b`.
+    Raises `UserError` as `compare_trees`, and where `out` cannot be written."""
+    found = compare_trees(a, b, selection, data)
+    contents = {"compare.md": compare_markdown(found), "compare.csv": compare_csv(found)}
+    return found, tuple(_write(out / name, text) for name, text in contents.items())
+
+
+def _section_report(
+    section: Section, selection: Selection, spread: SpreadKind, left_out: Iterable[Problem]
+) -> SectionReport:
+    beside = {problem.path for problem in section.unfinished}
+    twice = [p for p in left_out if p.path not in beside and _is_in(p, section)]
+    return SectionReport(
+        section,
+        build_table(section, selection, spread),
+        comparisons(section),
+        regret_rows(section),
+        compute_rows(section, [p.run for p in twice if p.run is not None]),
+        missing_runs(section),
+        section_entries(section, twice),
+        fair(section, selection, spread),
+        front(section),
+    )
+
+
+def _is_in(problem: Problem, section: Section) -> bool:
+    run, first = problem.run, section.runs[0]
+    return run is not None and (run.data, run.domains) == (first.data, first.domains)
+
+
+def _tables(one: SectionReport, selection: Selection) -> Mapping[str, str]:
+    contents = {
         "table.md": to_markdown(one.table),
         "table.tex": to_latex(one.table),
         "table.csv": to_csv(one.table),
         "runs.csv": runs_csv(one.section),
+        "compute.csv": compute_csv(one.compute),
     }
     if one.comparisons:
-        contents["paired.md"] = paired_markdown(one.comparisons)
+        contents["paired.md"] = paired_markdown(one.comparisons, selection)
         contents["paired.csv"] = paired_csv(one.comparisons)
     if one.regrets:
         contents["regret.md"] = regret_markdown(one.regrets)
         contents["regret.csv"] = regret_csv(one.regrets)
-    for kind in ("png", "pdf"):
-        contents[f"{curves.NAME}.{kind}"] = curves.image_bytes(figure, kind)
+    if one.fair is not None:
+        contents["fair.md"] = fair_markdown(one.fair)
+        contents["fair.tex"] = fair_latex(one.fair)
+        contents["fair.csv"] = fair_csv(one.fair)
+        contents["fair_choices.csv"] = choices_csv(one.fair)
+        contents["fair_paired.csv"] = paired_csv(one.fair.comparisons)
+    if one.front is not None:
+        contents["static_front.csv"] = front_csv(one.front, one.table.spread)
     return contents
 
 
-def runs_csv(section: Section) -> str:
-    """Every run behind the table, with its values: from a mean back to metrics.csv."""
-    columns = table_quantities(section.domains)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = [clean(column.name) for column in columns]
-    writer.writerow(["path", "method", "seed", *names, "warnings"])
-    for group in section.groups:
-        for label, quantities in measured_as(group, columns):
-            for run in group.runs:
-                path = clean(page.relative(run.path, run.root))
-                warned = clean("; ".join(said(run, "warnings")))
-                writer.writerow([path, label, run.seed, *(q.of(run) for q in quantities), warned])
-    return out.getvalue()
-
-
-def _page(made: Iterable[SectionReport], problems: tuple[Problem, ...], outputs: Path) -> str:
-    each = [
-        page.section_markdown(one.section, one.table, one.comparisons, one.regrets) for one in made
-    ]
-    return "\n".join(["# Report\n", *each, page.left_out_markdown(problems, outputs)])
+def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Path]]:
+    """Draws and writes one figure after the other, so that few are in memory at once."""
+    drawn, files = [], []
+    for figure in draw_all(one):
+        png = image_bytes(figure.figure, "png")
+        drawn.append(DrawnFile(figure.name, figure.title, figure.caption, png, figure.alt))
+        files.append(_write(folder / f"{figure.name}.png", png))
+        files.append(_write(folder / f"{figure.name}.pdf", image_bytes(figure.figure, "pdf")))
+    return drawn, files
 
 
 def _relevant(problems: Iterable[Problem], out: Path, data: str | None) -> tuple[Problem, ...]:
@@ -135,7 +193,11 @@ def _relevant(problems: Iterable[Problem], out: Path, data: str | None) -> tuple
     )
 
 
-def _nothing(collection: Collection, outputs: Path, data: str | None) -> str:
+def _nothing(
+    collection: Collection, left_out: Sequence[Problem], outputs: Path, data: str | None
+) -> str:
+    if left_out:
+        return f"{outputs}: no run that the report's rule can take: {clean(left_out[0].reason)}"
     if collection.runs:
         names = ", ".join(sorted({clean(run.data) for run in collection.runs}))
         return f"--data {data}: {outputs} has no finished run of it; there are runs of: {names}"

@@ -1,10 +1,13 @@
 """What a run was trained with, as flat keys: which runs belong together, and how rows differ."""
 
+import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from robustmd.runs.identity import canonical
 from robustmd.runs.run import Run
+from robustmd.settings import OPTIONS, SECTIONS
 
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
 NO_NUMBER = {"evaluation.predictions"}
@@ -18,19 +21,35 @@ Settings = Mapping[str, Any]
 def settings_of(run: Run) -> dict[str, Any]:
     """All that can change a number but the seed: {"method.lam": 0.1, ...}, and the data's bytes.
 
-    Numbers are floats (0 is 0.0), lists tuples, so that values compare and hash.
+    Numbers are floats (0 is 0.0), lists text, so that values compare and hash. A key that the run
+    does not have, because it is older than the key, has its recorded default.
     """
     flat: dict[str, Any] = {}
     for group in NUMBER_CHANGING:
-        _flatten(canonical(run.config.get(group, {})), group, flat)
+        chosen = run.config.get(group, {})
+        name = chosen.get("name") if isinstance(chosen, Mapping) else None
+        written: dict[str, Any] = {}
+        _flatten(canonical(chosen), group, written)
+        recorded = _recorded_defaults(group, name if isinstance(name, str) else "")
+        flat |= {**written, **{key: recorded[key] for key in recorded if key not in written}}
     for key in NO_NUMBER:
         flat.pop(key, None)
     if run.domain is not None:
         flat["method.domain"] = run.domain
     runtime = run.config.get("runtime")
-    if isinstance(runtime, dict) and "precision" in runtime:
-        flat["runtime.precision"] = str(runtime["precision"])
+    precision = runtime.get("precision") if isinstance(runtime, Mapping) else None
+    flat["runtime.precision"] = str(precision or "fp32")
     flat[FINGERPRINT] = str(run.environment.get("data_fingerprint", "unknown"))
+    return flat
+
+
+@functools.cache
+def _recorded_defaults(group: str, name: str) -> Mapping[str, Any]:
+    """Of one option of a group, or of a section; nothing for names that are not ours."""
+    schema = OPTIONS[group].get(name) if group in OPTIONS else SECTIONS.get(group)
+    flat: dict[str, Any] = {}
+    if schema is not None:
+        _flatten(canonical(dataclasses.asdict(schema())), group, flat)
     return flat
 
 
@@ -64,17 +83,20 @@ def differing(many: Iterable[Settings]) -> list[str]:
 
 def describe(settings: Settings, keys: Iterable[str]) -> str:
     """ "λ=0.1 momentum=0" for the keys given."""
-    return " ".join(f"{_short(key)}={_value(settings.get(key, UNSET), key)}" for key in keys)
+    pairs = ((short_key(key), shown_value(settings.get(key, UNSET), key)) for key in keys)
+    return " ".join(f"{key}={value}" for key, value in pairs)
 
 
-def _short(key: str) -> str:
+def short_key(key: str) -> str:
+    """The key as a label shows it: "λ", "iterations", "data.validation"."""
     if key in SYMBOLS:
         return SYMBOLS[key]
     group, _, rest = key.partition(".")
     return rest if group in ("method", "training") else key
 
 
-def _value(value: Any, key: str) -> str:
+def shown_value(value: Any, key: str) -> str:
+    """The value likewise; of a fingerprint the first 8 digits."""
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)[:8] if key == FINGERPRINT else str(value)

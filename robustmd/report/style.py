@@ -3,8 +3,10 @@
 import itertools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
+import matplotlib as mpl
 import matplotlib.style
 from matplotlib import font_manager
 
@@ -18,16 +20,20 @@ RC = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "0.9",
     "legend.fontsize": 8,
     "legend.title_fontsize": 8,
     "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4,
+    "hatch.linewidth": 0.6,
     "savefig.dpi": 160,
     "pdf.fonttype": 42,  # letters stay letters
 }
 
-# Okabe and Ito's colours without the yellow, which is too light for a line. The dash patterns alone
-# tell lines apart in grayscale; 7 colours and 6 patterns make 42 pairs before one repeats.
+# Okabe and Ito's colours without the yellow, which is too light for a line. Dash patterns and
+# markers alone tell lines apart in grayscale: 6 and 5 of them make 30 pairs before one repeats.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 DASHES: tuple[Any, ...] = (
     "--",
@@ -37,6 +43,9 @@ DASHES: tuple[Any, ...] = (
     (0, (6, 1.5)),
     (0, (3, 1, 1, 1, 1, 1)),
 )
+MARKERS = ("o", "s", "^", "D", "v")
+HATCHES = ("", "////", "....", "xxxx", "----")
+FILLS = ("#E69F00", "#0072B2", "#000000", "#56B4E9", "#FFFFFF")  # of light and dark in turn
 PLACES = {
     "even": 0,
     "opt": 1,
@@ -46,7 +55,18 @@ PLACES = {
     "minimax": 5,
     "best_response": 6,
     "multiplicative": 7,
+    "erm": 8,
+    "groupdro": 9,
+    "afl": 10,
+    "term": 11,
+    "cvar": 12,
+    "topk": 13,
+    "regret": 14,
+    "optimistic": 15,
+    "vrex": 16,
+    "retrain": 17,
 }
+Style = dict[str, Any]  # arguments of `plot`
 
 
 def figure_style() -> AbstractContextManager[None]:
@@ -55,9 +75,9 @@ def figure_style() -> AbstractContextManager[None]:
     return matplotlib.style.context(["default", RC])
 
 
-def line_styles(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Arguments of `plot`, one a group. A mixture looks the same in every figure: even is black and
-    dashed, opt blue and solid; a second group of a method takes the next free pair."""
+def line_styles(groups: Sequence[Group]) -> list[Style]:
+    """One a group. A mixture looks the same in every figure: even is black and dashed, opt blue and
+    solid; a second group of a method takes the next free pair."""
     free = itertools.count(len(PLACES))
     taken: set[str] = set()
     places = []
@@ -69,15 +89,33 @@ def line_styles(groups: Sequence[Group]) -> list[dict[str, Any]]:
         else:
             places.append(next(free))
         taken.add(group.method)
-    return [
-        {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[place % len(DASHES)]}
-        for place in places
-    ]
+    return [place_style(place) for place in places]
+
+
+def place_style(place: int) -> Style:
+    """The look of line number `place`, for lines that have no order."""
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "linestyle": DASHES[place % len(DASHES)],
+        "marker": MARKERS[place % len(MARKERS)],
+    }
+
+
+def ordered_styles(count: int) -> list[Style]:
+    """Looks for lines that do have an order, such as values of λ: from dark to light."""
+    colours = mpl.colormaps["viridis"]
+    shares = [0.85 * i / max(count - 1, 1) for i in range(count)]
+    return [place_style(i) | {"color": colours(share)} for i, share in enumerate(shares)]
+
+
+@cache
+def _known_letters() -> frozenset[int]:
+    return frozenset(font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap())
 
 
 def figure_text(text: str) -> str:
     """Text as a figure shows it: no mathematics, no letter that the font lacks, and not hidden from
     the legend, which passes over labels that begin with an underscore."""
-    known = font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap()
+    known = _known_letters()
     shown = "".join(c if ord(c) in known else "?" for c in clean(text)).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown

@@ -1,44 +1,43 @@
 """The paper's table of one data set: methods as rows, the published rows beneath."""
 
-import csv
 import dataclasses
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SPREAD, Estimate
+from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind
 from robustmd.report.messages import messages
-from robustmd.report.names import clean, markdown
-from robustmd.report.numbers import estimate_text
+from robustmd.report.names import clean
+from robustmd.report.numbers import estimate_text, estimate_texts
 from robustmd.report.published import SOURCE, published_rows
-from robustmd.report.quantities import (
-    SELECTION,
-    Quantity,
-    averaged,
-    returns_average,
-    table_quantities,
-)
+from robustmd.report.quantities import Quantity, averaged, returns_average, table_quantities
+from robustmd.report.selection import DEFAULT, Selection
+from robustmd.report.troubles import troubles
 
 NOT_PRINTED = "–"
 WARNED = "†"
 AVERAGED = "(averaged)"
-Cell = Estimate | str | None  # ours; published, as printed; published nowhere
 MEASURE_NAMES = {"train_loss": "loss_tr", "train_accuracy": "acc_tr", "test_accuracy": "acc_te"}
+Cell = Estimate | str | None  # ours; published, as printed; published nowhere
+Mark = Literal["best", "second", ""]
 
 
 @dataclass(frozen=True)
 class Row:
     """One method: an `Estimate` a column, or (published) the number as the paper prints it.
 
-    `warnings`: what its runs warned of, each once, with how many of them did.
+    `configurations`: how many of this method were run; `warnings`: what must be known of its runs,
+    each once, with how many runs it holds for; `notes`: what they noted of their data and settings.
     """
 
     label: str
     seeds: tuple[int, ...]
     cells: tuple[Cell, ...]
     published: bool = False
+    configurations: int = 1
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -50,15 +49,23 @@ class Row:
     def n(self) -> str:
         return NOT_PRINTED if self.published else str(len(self.seeds))
 
+    @property
+    def configured(self) -> str:
+        return NOT_PRINTED if self.published else str(self.configurations)
+
 
 @dataclass(frozen=True)
 class Table:
-    """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones."""
+    """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones; and the
+    mean test accuracy. `selection` and `spread` hold for every row."""
 
     data: str
     domains: tuple[str, ...]
     columns: tuple[Quantity, ...]
     rows: tuple[Row, ...]
+    selection: Selection = Selection(DEFAULT)
+    spread: SpreadKind = "std"
+    subset: int | None = None  # fewest training examples a domain in a measurement that is used
 
     @property
     def warnings(self) -> list[str]:
@@ -66,30 +73,57 @@ class Table:
         return [f"{row.label}: {line}" for row in self.rows for line in row.warnings]
 
     @property
+    def notes(self) -> list[str]:
+        """What runs noted, each line once with the rows that it holds for."""
+        rows: dict[str, list[str]] = {}
+        for row in self.rows:
+            for line in row.notes:
+                rows.setdefault(line, []).append(row.label)
+        return [f"{', '.join(labels)}: {line}" for line, labels in rows.items()]
+
+    @property
     def caption(self) -> str:
         """What the numbers are: for every format the same words."""
-        several = any(len(row.seeds) > 1 for row in self.rows)
-        spread = f"Mean ± {SPREAD}; rows with n = 1 have no ±. " if several else "n = 1: no ±. "
-        text = (
-            f"{self.data}: losses are mean cross entropy in nats, accuracies in percent. {spread}"
-            f"Every value is of {SELECTION}; n counts seeds. Worst: the largest loss or lowest "
-            "accuracy over the domains within each run, then averaged."
-        )
-        if any(row.label.endswith(AVERAGED) for row in self.rows):
-            text += f" {AVERAGED}: the mean of all iterates' weights, in place of the last."
-        if any(row.published for row in self.rows):
-            text += f" Published: as printed in {SOURCE} ({NOT_PRINTED}: not stated there)."
-        return text
+        return caption(self)
+
+    def marks(self, row: int, column: int) -> Mark:
+        """Whether a worst-case value is the column's best or second of our rows: by the means as
+        printed, so that equal numbers are marked alike."""
+        cell = self.rows[row].cells[column]
+        quantity = self.columns[column]
+        if not quantity.is_worst or not isinstance(cell, Estimate):
+            return ""
+        ours = [one.cells[column] for one in self.rows]
+        printed = {_printed(one, quantity) for one in ours if isinstance(one, Estimate)}
+        ranked = sorted(printed, reverse=not quantity.is_loss)[:2]
+        if len(printed) < 2 or _printed(cell, quantity) not in ranked:
+            return ""
+        return "best" if _printed(cell, quantity) == ranked[0] else "second"
 
 
-def build_table(section: Section) -> Table:
-    """The table of one section: our groups, then the paper's rows where it has this data set."""
+def build_table(
+    section: Section, selection: Selection | None = None, spread: SpreadKind = "std"
+) -> Table:
+    """The table of one section: our groups, then the paper's rows where it has this data set.
+
+    `selection` is the rule that the section was made with: it is named in the caption.
+    """
     columns = table_quantities(section.domains)
     rows = [row for group in section.groups for row in _rows(group, columns)]
     for line in published_rows(section.data, section.domains):
         by_domain = [cell for name in section.domains for cell in line.by_domain[name.lower()]]
-        rows.append(Row(line.method, (), (*by_domain, *line.worst, None), published=True))
-    return Table(section.data, section.domains, columns, tuple(rows))
+        cells = (*by_domain, *line.worst, None, None)
+        rows.append(Row(line.method, (), cells, published=True))
+    subsets = [one.subset for group in section.groups for one in group.selected]
+    return Table(
+        section.data,
+        section.domains,
+        columns,
+        tuple(rows),
+        selection or Selection(),
+        spread,
+        min((size for size in subsets if size is not None), default=None),
+    )
 
 
 def measured_as(
@@ -97,65 +131,62 @@ def measured_as(
 ) -> list[tuple[str, tuple[Quantity, ...]]]:
     """(label, what stands in the columns): the last model, and the averaged one where it is."""
     rows = [(group.label, tuple(columns))]
-    if all(returns_average(run) for run in group.runs):
+    if all(returns_average(one) for one in group.selected):
         rows.append((f"{group.label} {AVERAGED}", tuple(averaged(column) for column in columns)))
     return rows
 
 
 def _rows(group: Group, columns: Sequence[Quantity]) -> list[Row]:
-    warnings = messages(group.runs, "warnings")
     rows = [
-        Row(label, group.seeds, tuple(group.estimate(quantity) for quantity in quantities))
+        Row(
+            label,
+            group.seeds,
+            tuple(group.estimate(quantity) for quantity in quantities),
+            configurations=group.configurations,
+        )
         for label, quantities in measured_as(group, columns)
     ]
-    return [dataclasses.replace(rows[0], warnings=warnings), *rows[1:]]
+    warnings = (*messages(group.runs, "warnings"), *troubles(group))
+    said = {"warnings": warnings, "notes": messages(group.runs, "notes")}
+    return [dataclasses.replace(rows[0], **said), *rows[1:]]  # type: ignore[arg-type]
 
 
-def to_markdown(table: Table) -> str:
-    """A pipe table under its caption; what runs warned of below it."""
-    head = ["method", "n", *(_heading(column) for column in table.columns)]
-    lines = [
-        f"{markdown(table.caption)}\n",
-        "| " + " | ".join(markdown(text) for text in head) + " |",
-        "|" + " --- |" + " ---: |" * (len(head) - 1),
-    ]
-    for row in table.rows:
-        texts = (cell_text(*pair) for pair in zip(row.cells, table.columns, strict=True))
-        cells = [markdown(row.title), row.n, *texts]
-        lines.append("| " + " | ".join(cells) + " |")
-    if table.warnings:
-        lines += [f"\n{WARNED} Warnings:\n", *(f"- {markdown(line)}" for line in table.warnings)]
-    return "\n".join(lines) + "\n"
+def caption(table: Table) -> str:
+    """What the numbers are, how they were chosen, and what ± is."""
+    several = any(len(row.seeds) > 1 for row in table.rows)
+    spread = SPREAD_WORDS[table.spread]
+    text = (
+        f"{table.data}: losses are mean cross entropy in nats, accuracies in percent. "
+        + (f"Mean ± {spread}; rows with n = 1 have no ±. " if several else "n = 1: no ±. ")
+        + f"Every value is of {table.selection.words}, the same rule for every row; n counts "
+        "seeds, cfg the configurations of the method that were run. Worst: the largest loss or "
+        "lowest accuracy over the domains within each run, then averaged; the best is bold, the "
+        "second underlined. Mean: uniform over the domains."
+    )
+    if table.subset is not None:
+        text += (
+            " Training measurements before the last are of a fixed random part of the training set "
+            f"(from {table.subset} examples a domain); test sets are always measured whole."
+        )
+    if any(row.label.endswith(AVERAGED) for row in table.rows):
+        text += f" {AVERAGED}: the mean of all iterates' weights, in place of the last."
+    if any(row.published for row in table.rows):
+        text += f" Published: as printed in {SOURCE} ({NOT_PRINTED}: not stated there)."
+    return text
 
 
-def to_csv(table: Table) -> str:
-    """One line a row, with every digit: <column>_mean and <column>_std. Published numbers stand
-    in the mean's column, as printed; an empty field is a number that does not exist."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    spread = [f"{clean(c.name)}_{part}" for c in table.columns for part in ("mean", "std")]
-    writer.writerow(["method", "source", "n", "seeds", *spread])
-    for row in table.rows:
-        source = SOURCE if row.published else "this report"
-        n = "" if row.published else len(row.seeds)
-        numbers = [number for cell in row.cells for number in _csv_pair(cell)]
-        writer.writerow([row.label, source, n, " ".join(map(str, row.seeds)), *numbers])
-    return out.getvalue()
-
-
-def _csv_pair(cell: Cell) -> tuple[float | str, float | str]:
-    if isinstance(cell, Estimate):
-        return cell.mean, "" if cell.std is None else cell.std
-    return cell or "", ""
-
-
-def cell_text(cell: Cell, column: Quantity) -> str:
+def cell_text(cell: Cell, column: Quantity, spread: SpreadKind = "std") -> str:
     """ "84.00 ± 5.29"; a published number as printed, an en dash where there is none."""
     if isinstance(cell, Estimate):
-        return estimate_text(cell, is_loss=column.is_loss)
+        return estimate_text(cell, is_loss=column.is_loss, spread=spread)
     return cell or NOT_PRINTED
 
 
-def _heading(column: Quantity) -> str:
-    where = "worst" if column.domain is None else column.domain
-    return f"{where} {MEASURE_NAMES[column.measure]}"
+def heading(column: Quantity) -> str:
+    """ "mnist loss_tr", "worst acc_te", "mean acc_te"."""
+    where = column.over if column.domain is None else column.domain
+    return clean(f"{where} {MEASURE_NAMES[column.measure]}")
+
+
+def _printed(cell: Estimate, column: Quantity) -> float:
+    return float(estimate_texts(cell, is_loss=column.is_loss)[0])

@@ -1,6 +1,8 @@
 """The report's summary in a terminal, or as plain text where the output goes elsewhere."""
 
 import io
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -8,20 +10,29 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from robustmd.report import curves
+from robustmd.report.compare import TreeComparison
+from robustmd.report.compare_page import compare_lines
+from robustmd.report.estimate import SPREAD_WORDS
 from robustmd.report.names import clean
 from robustmd.report.page import LEFT_OUT, relative, sentence
-from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
+from robustmd.report.quantities import (
+    MEAN_TEST_ACCURACY,
+    WORST_TEST_ACCURACY,
+    WORST_TRAIN_LOSS,
+    Quantity,
+)
 from robustmd.report.regret import alarms, regret_cells
-from robustmd.report.report import ReportResult, SectionReport
-from robustmd.report.table import WARNED, Row, cell_text
+from robustmd.report.report import Written
+from robustmd.report.result import SectionReport
+from robustmd.report.table import WARNED, cell_text
 
-COLOUR_OF_WORD = {"better": "green", "worse": "red", "undecided": "yellow"}
+COLOUR_OF_WORD = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "yellow"}
 SHOWN_PROBLEMS = 20
 ANY_WIDTH = 10_000
+STYLE_OF_MARK = {"best": "bold", "second": "underline", "": ""}
 
 
-def show(result: ReportResult, stream: TextIO) -> None:
+def show(result: Written, stream: TextIO) -> None:
     """Prints tables, warnings, paired differences, regrets, what was left out and where the files
     lie; with colours only where `stream` is a terminal."""
     console = Console(file=stream, highlight=False)
@@ -37,13 +48,20 @@ def show(result: ReportResult, stream: TextIO) -> None:
         _warnings(console, one)
         _differences(console, one)
         _regrets(console, one)
+        _missing(console, one)
     _problems(console, result)
-    _line(console, Text(f"Page:  {result.page}"))
-    for one in result.sections:
-        _line(console, Text(f"Curve: {result.out / one.section.folder / curves.NAME}.png"))
+    _line(console, Text(f"Page: {result.html}"))
+    _line(console, Text(f"Text: {result.page}"))
 
 
-def summary_text(result: ReportResult) -> str:
+def show_comparison(found: TreeComparison, files: Sequence[Path], stream: TextIO) -> None:
+    """Prints what `--compare` found, and where its files lie."""
+    console = Console(file=stream, highlight=False)
+    for line in (*compare_lines(found), *(f"Page: {path}" for path in files[:1])):
+        _line(console, Text(clean(line)))
+
+
+def summary_text(result: Written) -> str:
     """The same as plain text."""
     out = io.StringIO()
     show(result, out)
@@ -59,34 +77,42 @@ def _columns(one: SectionReport) -> dict[str, Quantity]:
         clean(f"{domain} test"): Quantity("accuracy", "test", domain)
         for domain in one.section.domains
     }
-    return by_domain | {"WORST test": WORST_TEST_ACCURACY, "worst train loss": WORST_TRAIN_LOSS}
+    return by_domain | {
+        "WORST test": WORST_TEST_ACCURACY,
+        "worst train loss": WORST_TRAIN_LOSS,
+        "mean test": MEAN_TEST_ACCURACY,
+    }
 
 
 def _table(one: SectionReport) -> RichTable:
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("method")
     table.add_column("n", justify="right")
+    table.add_column("cfg", justify="right")
     columns = _columns(one)
-    for heading, quantity in columns.items():
-        bold = "bold" if quantity.domain is None else None
-        table.add_column(Text(heading), justify="right", style=bold)
-    for row in one.table.rows:
-        numbers = [_cell(row, one, quantity) for quantity in columns.values()]
+    for heading in columns:
+        table.add_column(Text(heading), justify="right")
+    for i, row in enumerate(one.table.rows):
+        numbers = [_cell(one, i, quantity) for quantity in columns.values()]
         style = "dim" if row.published else None
-        table.add_row(Text(row.title), row.n, *numbers, style=style)
+        table.add_row(Text(row.title), row.n, row.configured, *numbers, style=style)
     return table
 
 
-def _cell(row: Row, one: SectionReport, quantity: Quantity) -> str:
-    return cell_text(row.cells[one.table.columns.index(quantity)], quantity)
+def _cell(one: SectionReport, row: int, quantity: Quantity) -> Text:
+    table, column = one.table, one.table.columns.index(quantity)
+    text = cell_text(table.rows[row].cells[column], quantity, table.spread)
+    return Text(text, style=STYLE_OF_MARK[table.marks(row, column)])
 
 
 def _legend(one: SectionReport) -> str:
+    table = one.table
     several = any(len(group.runs) > 1 for group in one.section.groups)
-    spread = "mean ± standard deviation over n seeds; " if several else ""
+    spread = f"mean ± {SPREAD_WORDS[table.spread]}; " if several else ""
     return (
-        f"accuracies in percent, losses in nats; {spread}WORST: within each run, then averaged; "
-        "final measurement, all examples\n"
+        f"accuracies in percent, losses in nats; {spread}WORST: within each run, then averaged, "
+        "best bold, second underlined; mean: uniform over domains; cfg: configurations run; every "
+        f"value is of {table.selection.words}\n"
     )
 
 
@@ -121,12 +147,23 @@ def _regrets(console: Console, one: SectionReport) -> None:
     console.print()
 
 
-def _problems(console: Console, result: ReportResult) -> None:
+def _missing(console: Console, one: SectionReport) -> None:
+    """What would run the seeds that are not there."""
+    if not one.missing:
+        return
+    _line(console, Text("Missing, and the command that would run it", style="bold"))
+    for gap in one.missing[:SHOWN_PROBLEMS]:
+        seeds = ", ".join(map(str, gap.seeds))
+        _line(console, Text(clean(f"{gap.label}, seed {seeds}: {gap.command}")))
+    console.print()
+
+
+def _problems(console: Console, result: Written) -> None:
     if not result.problems:
         return
     _line(console, Text(f"Left out or remarked on: {len(result.problems)}", style="bold"))
     for problem in result.problems[:SHOWN_PROBLEMS]:
-        path = relative(problem.path, result.outputs)
+        path = relative(problem.path, result.report.outputs)
         text = f"{path}: {LEFT_OUT[problem.scope]}: {problem.reason}"
         _line(console, Text(clean(text)))
     more = len(result.problems) - SHOWN_PROBLEMS

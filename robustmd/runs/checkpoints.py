@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import shutil
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from robustmd.errors import UserError
 from robustmd.runs import files
 
 KEPT = 2
+
+Say = Callable[[str], None]
 
 
 def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
@@ -22,12 +25,18 @@ def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
         old.unlink()
 
 
-def newest(run: Path) -> dict[str, Any] | None:
-    """The last checkpoint that can be read, on the CPU; None where there is none."""
+def newest_first(run: Path, say: Say = lambda _: None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(iteration, state) of the checkpoints, on the CPU; a damaged one is passed over with a line.
+
+    Args:
+        run: the run's directory.
+        say: is told of the damage, in one line for each file.
+    """
     for path in reversed(_all(run / files.CHECKPOINTS)):
-        with contextlib.suppress(UserError):
-            return _read(path)
-    return None
+        try:
+            yield int(path.stem.rpartition("-")[2]), _read(path)
+        except UserError as error:
+            say(f"{error}: passed over")
 
 
 def save_final_model(run: Path, model_state: dict[str, Any]) -> None:
@@ -54,7 +63,7 @@ def load_final_model(run: Path) -> dict[str, Any]:
 
 
 def _all(folder: Path) -> list[Path]:
-    return sorted(folder.glob("iteration-*.pt"))
+    return sorted(p for p in folder.glob("iteration-*.pt") if p.stem[10:].isdecimal())
 
 
 def _write(path: Path, state: dict[str, Any]) -> None:
@@ -71,6 +80,7 @@ def _read(path: Path) -> dict[str, Any]:
     import torch  # noqa: PLC0415
 
     try:
+        _check_whole(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -78,3 +88,16 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise UserError(f"{path}: holds no checkpoint")
     return state
+
+
+def _check_whole(path: Path) -> None:
+    """Check every byte against the archive's checksums, which torch writes but does not read.
+
+    Nothing in it may be compressed: then it holds no more than its own size.
+    """
+    with zipfile.ZipFile(path) as archive:
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            raise ValueError("it is compressed")
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise ValueError(f"{damaged} in it is damaged")

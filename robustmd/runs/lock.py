@@ -1,43 +1,167 @@
-"""One writer a run: a lock that names its holder and goes when the holder does."""
+"""One writer a run: a lock that names its holder and goes when the holder does.
+
+The system keeps the lock (flock) and drops it when the process ends, however it ends. Where the
+file system has no such locks, or they end at the machine's border, the holder that the file names
+is looked for instead: on this machine by process number and start, on another by whether the file
+is still being renewed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import socket
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from robustmd.errors import UserError
+from robustmd.runs.holder import Holder, read, write
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    HAS_FLOCK = False
+else:
+    HAS_FLOCK = True
+
+BEAT = 5.0  # seconds between two renewals of the file by its holder
+WATCH = 20.0  # seconds to wait for a renewal by a holder on another machine
+PATIENCE = 2.0  # seconds to wait for one that only looked who holds the lock
+
+Say = Callable[[str], None]
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` for the block.
+def held(path: Path, say: Say = lambda _: None) -> Iterator[None]:
+    """Hold the lock file `path` for the block; a lock left behind by a dead process is taken over.
 
-    The system drops the lock when the process ends, however it ends, so none is ever stale.
+    Args:
+        path: made where it is not there; its folder must exist.
+        say: is told of a lock that is taken over, in one line.
 
     Raises:
         UserError: another process has it; says which.
     """
+    descriptor, locked = _opened_and_locked(path)
     try:
-        import fcntl  # noqa: PLC0415
-    except ImportError:  # Windows: no advisory locks; the run goes unguarded
-        yield
-        return
-    with path.open("a+") as stream:
+        before = read(descriptor)
+        if before is not None:
+            _take_over(before, path, locked, say)
+        write(descriptor, Holder.here())
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            stream.seek(0)
-            holder = stream.read().strip() or "another process"
-            raise UserError(
-                f"{path.parent}: {holder} is at work on this run; wait for it or end it first"
-            ) from None
-        stream.truncate(0)
-        stream.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        stream.flush()
-        try:
-            yield
+            with _renewed(descriptor):
+                yield
         finally:
-            stream.truncate(0)
+            with contextlib.suppress(OSError):  # the file system may have gone
+                os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def holder(path: Path) -> str | None:
+    """Who holds the lock file `path` now, in words; None: nobody that can be seen from here."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        named = read(descriptor)
+        locked = _flock(descriptor, shared=True)
+        if locked is False:
+            return str(named or "another process")
+        is_seen = locked is None and named is not None and named.is_here and named.is_alive
+        return str(named) if is_seen else None
+    finally:
+        os.close(descriptor)
+
+
+def _opened_and_locked(path: Path) -> tuple[int, bool]:
+    """A descriptor of the file, and whether the system's lock is on it (else it has none)."""
+    patience = time.monotonic() + PATIENCE
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        locked = _flock(descriptor)
+        if locked is not False and _is_still(path, descriptor):
+            return descriptor, bool(locked)
+        named = read(descriptor)
+        os.close(descriptor)
+        if locked is False:
+            alive = named is not None and (named.is_alive or not named.is_here)
+            if alive or time.monotonic() > patience:
+                raise _busy(path, named)
+            time.sleep(0.05)  # held for a moment by one that looks who holds it
+
+
+def _take_over(before: Holder, path: Path, locked: bool, say: Say) -> None:
+    """The file names a holder, though the system gave its lock: is that holder still at work?"""
+    stays_unseen = before.is_here and (locked or not before.is_alive)
+    if not stays_unseen and (before.is_here or _is_renewed(path, before, say)):
+        raise _busy(path, before)
+    say(f"{before} ended without a word; this process takes the run over")
+
+
+def _is_renewed(path: Path, before: Holder, say: Say) -> bool:
+    """Watch the file, whose holder on another machine would renew it. No clocks are compared."""
+    say(f"{before} had this run; watching for {WATCH:.0f} s whether it still has")
+    first, until = _stamp(path), time.monotonic() + WATCH
+    while time.monotonic() < until:
+        time.sleep(min(1.0, WATCH / 10))
+        if _stamp(path) != first:
+            return True
+    return False
+
+
+def _stamp(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY)  # a network file system looks anew when one opens
+    try:
+        return os.fstat(descriptor).st_mtime_ns
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _renewed(descriptor: int) -> Iterator[None]:
+    """Renew the file's time from a thread of its own for the block."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT):
+            with contextlib.suppress(OSError, TypeError):  # TypeError: not on this system
+                os.utime(descriptor)
+
+    thread = threading.Thread(target=beat, name="lock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _busy(path: Path, named: Holder | None) -> UserError:
+    hint = "wait for it or end it first"
+    if named is not None and not named.is_here:
+        hint += f"; if that machine is gone, remove {path}"
+    return UserError(f"{path.parent}: {named or 'another process'} is at work on this run; {hint}")
+
+
+def _flock(descriptor: int, *, shared: bool = False) -> bool | None:
+    """True: have it; False: another process has it; None: this file system has no locks."""
+    if not HAS_FLOCK:
+        return None
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whether the opened file is the one at `path`: its run may have been removed in between."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

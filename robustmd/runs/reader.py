@@ -11,6 +11,7 @@ from robustmd.errors import UserError
 from robustmd.runs import files
 from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.run import METRICS_COLUMNS, Collection, Measurement, Problem, Run
+from robustmd.runs.series import history_of
 from robustmd.runs.soundness import (
     compare_with_summary,
     final_measurement,
@@ -61,9 +62,10 @@ def _judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
         compare_with_summary(final, unmeasured)
     except Unreadable as reason:
         return None, [Problem(path, str(reason), "run", unmeasured)]
-    run = Run(**facts, final=final)
+    history = history_of(rows, unmeasured.domains)
+    run = Run(**facts, final=final, history=history)
     problems = [Problem(path, remark, "remark", run) for remark in remarks]
-    problems += [Problem(path, gap, "measurement", run) for gap in gaps(rows, run.domains)]
+    problems += [Problem(path, gap, "measurement", run) for gap in gaps(history)]
     return run, problems
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from robustmd.errors import UserError
 from robustmd.runs import files
+from robustmd.runs.series import Series
 from robustmd.runs.untrusted import Unreadable, read_table
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ WEIGHTS_COLUMNS: Mapping[str, type] = {
     "batch_loss": float,
 }
 
+LONGEST = 1e10  # seconds; more is no time that a run took
+
 
 class Measurement(NamedTuple):
     """One row of metrics.csv: `loss` is the mean cross entropy in nats, `accuracy` in percent, over
@@ -49,8 +52,10 @@ class Run:
     """One run directory whose config.yaml and summary.json could be read.
 
     `final[split][domain]` is the last measurement in metrics.csv, made after the last iteration on
-    all examples of the split; it is empty unless the run is finished and sound. `domains` keeps the
-    order of the data's config. `environment` is empty where environment.json could not be read.
+    all examples of the split; `history[split]` are all measurements, those before the last on
+    `examples` of the training set. Both are empty unless the run is finished and sound. `domains`
+    keeps the order of the data's config. `environment` is empty where environment.json could not
+    be read.
     """
 
     path: Path
@@ -64,6 +69,7 @@ class Run:
     status: str
     domains: tuple[str, ...]
     final: Mapping[str, Mapping[str, Measurement]] = field(default_factory=dict)
+    history: Mapping[str, Series] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -91,6 +97,19 @@ class Run:
         if not isinstance(overrides, list) or not all(isinstance(o, str) for o in overrides):
             return None
         return shlex.join(["robustmd", "train", *overrides])
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time by part [s]: training (with the adversary's), adversary, data, measurement, total;
+        what summary.json does not give as a number is not there."""
+        parts = self.summary.get("seconds")
+        found = parts.items() if isinstance(parts, dict) else ()
+        return {name: float(value) for name, value in found if _is_duration(value)}
+
+    @property
+    def device(self) -> str:
+        """What it was trained on: "cpu", a GPU's name, "unknown"."""
+        return str(self.environment.get("device") or "unknown")
 
     def loss(self, split: str, domain: str) -> float:
         """Final f_k: mean cross entropy of one domain [nats]."""
@@ -132,6 +151,11 @@ class Run:
 
         rows = self._rows(name, columns)
         return pd.DataFrame(rows, columns=list(columns)).astype(dict(columns))
+
+
+def _is_duration(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < LONGEST  # type: ignore[operator]
 
 
 @dataclass(frozen=True)

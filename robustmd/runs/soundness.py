@@ -1,11 +1,11 @@
 """May a run's numbers be used? Its metrics.csv against itself and against its summary.json."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from robustmd.runs.run import Measurement, Run
+from robustmd.runs.series import Series
 from robustmd.runs.untrusted import MAX_INTEGER, Unreadable
 
 REQUIRED_SPLITS = ("train", "test")
@@ -22,16 +22,18 @@ def is_integer(value: object) -> bool:
 def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
     """{split: {domain: last row}} at iteration T = summary.json's `iterations`.
 
-    Raises `Unreadable` where metrics.csv does not reach T, lacks a domain of train or test there,
+    Raises `Unreadable` where metrics.csv does not end at T, lacks a domain of train or test there,
     or holds what cannot be (a loss that is negative or not finite, an accuracy outside 0..100).
     """
     total = run.summary.get("iterations")
-    if not is_integer(total):
+    if total is None or not is_integer(total):
         raise Unreadable("summary.json names no number of iterations")
     final: dict[str, dict[str, Measurement]] = {}
     for row in rows:
         if row.domain not in run.domains:
             raise Unreadable(f"metrics.csv measures {row.domain!r}, no domain of summary.json")
+        if row.iteration > total:
+            raise Unreadable(f"metrics.csv goes on to iteration {row.iteration}, past {total}")
         if row.iteration == total:
             if row.domain in final.setdefault(row.split, {}):
                 raise Unreadable(f"metrics.csv has {row.split} of {row.domain} at {total} twice")
@@ -83,14 +85,11 @@ def _same(mapping: object, keys: Iterable[str], expected: float, top: str) -> No
         raise Unreadable(f"summary.json has {place}={value}, metrics.csv {expected}")
 
 
-def gaps(rows: Iterable[Measurement], domains: Sequence[str]) -> list[str]:
-    """Measurements before the last that lack a domain or hold one twice: no worst case there."""
-    counts = Counter((row.iteration, row.split) for row in rows)
-    distinct = Counter({(row.iteration, row.split, row.domain) for row in rows})
-    complete = Counter((iteration, split) for iteration, split, _ in distinct)
+def gaps(history: Mapping[str, Series]) -> list[str]:
+    """Measurements before the last that are not whole (see `Series`), in order."""
+    found = sorted((t, split) for split, series in history.items() for t in series.dropped)
     return [
-        f"metrics.csv: {split} at iteration {iteration} has not one row for each domain; left out "
-        "of the curves"
-        for (iteration, split), count in sorted(counts.items())
-        if count != len(domains) or complete[iteration, split] != len(domains)
+        f"metrics.csv: {split} at iteration {iteration} has not one sound row for each domain; "
+        "left out of means and curves"
+        for iteration, split in found
     ]

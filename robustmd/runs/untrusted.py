@@ -4,15 +4,23 @@ A run directory may be half-written, edited by hand or not ours at all. Every fu
 returns plain Python values or raises `Unreadable` with a reason fit for a list; nothing else.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import json
 import stat
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import yaml
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_BYTES = 64 * 2**20  # a metrics.csv of 4 domains and 200,000 measurements is smaller
 MAX_INTEGER = 2**53  # exact in int64 and float64 alike
@@ -32,21 +40,29 @@ def read_text(path: Path, root: Path) -> str:
     larger than `MAX_BYTES`, not UTF-8, or elsewhere. `root` must be resolved.
     """
     try:
+        _check_regular(path, root)
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path.name} is not UTF-8 text") from None
+    except OSError as error:
+        raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def _check_regular(path: Path, root: Path) -> None:
+    """Raises `Unreadable` for whatever is no plain file of bearable size below `root`."""
+    try:
         if path.is_symlink() and not path.resolve().is_relative_to(root):
             raise Unreadable(f"{path.name} is a symbolic link out of the tree: not followed")
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise Unreadable(f"{path.name} is not a file")
-        if found.st_size > MAX_BYTES:
-            raise Unreadable(f"{path.name} has {found.st_size} bytes, more than {MAX_BYTES}")
-        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise Unreadable(f"{path.name} is missing") from None
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path.name} is not UTF-8 text") from None
     except (OSError, RuntimeError) as error:  # Python < 3.13: RuntimeError for a loop of links
         detail = getattr(error, "strerror", None) or "a loop of symbolic links"
         raise Unreadable(f"{path.name} cannot be read: {detail}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise Unreadable(f"{path.name} is not a file")
+    if found.st_size > MAX_BYTES:
+        raise Unreadable(f"{path.name} has {found.st_size} bytes, more than {MAX_BYTES}")
 
 
 def read_yaml(path: Path, root: Path) -> dict[str, Any]:
@@ -90,6 +106,25 @@ def read_table(path: Path, root: Path, columns: Mapping[str, type]) -> list[tupl
     except (ValueError, IndexError, csv.Error):
         where = f"{path.name} line {reader.line_num}"
         raise Unreadable(f"{where} is not a row of {','.join(columns)}") from None
+
+
+def read_array(path: Path, root: Path, name: str) -> np.ndarray:
+    """One array of an .npz file, without pickle. Raises `Unreadable`, also for an array that
+    unpacks to more than `MAX_BYTES`."""
+    import numpy as np  # noqa: PLC0415
+
+    _check_regular(path, root)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = archive.getinfo(f"{name}.npy")
+            if member.file_size > MAX_BYTES:
+                raise Unreadable(f"{path.name}: {name} is larger than {MAX_BYTES} bytes")
+            data = archive.read(member)
+        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    except KeyError:
+        raise Unreadable(f"{path.name} has no {name}") from None
+    except (OSError, ValueError, EOFError, MemoryError, RuntimeError, zlib.error, BadZipFile):
+        raise Unreadable(f"{path.name} is not a file of arrays") from None
 
 
 def _integer(text: str) -> int:

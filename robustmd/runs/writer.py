@@ -8,14 +8,16 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from robustmd.runs import files, lock
+from robustmd.runs import files, lock, untrusted
+from robustmd.runs.files import Extent
+from robustmd.runs.untrusted import Unreadable
 
 
 class RunDirectory:
@@ -39,41 +41,54 @@ class RunDirectory:
         return self._json(files.ENVIRONMENT)
 
     def config(self) -> dict[str, Any] | None:
-        """config.yaml as plain data, likewise."""
+        """config.yaml as plain data, likewise; what looks like a reference in it stays text."""
         try:
-            found = yaml.safe_load((self.path / files.CONFIG).read_text("utf-8"))
-        except (OSError, ValueError, yaml.YAMLError):
+            return untrusted.read_yaml(self.path / files.CONFIG, self.path.resolve())
+        except Unreadable:
             return None
-        return found if isinstance(found, dict) else None
 
     def _json(self, name: str) -> dict[str, Any] | None:
         try:
-            found = json.loads((self.path / name).read_text("utf-8"))
-        except (OSError, ValueError):
+            return untrusted.read_json(self.path / name, self.path.resolve())
+        except Unreadable:
             return None
-        return found if isinstance(found, dict) else None
 
     # --- writing -----------------------------------------------------------------------------
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Make the directory and hold its lock: one process at a time."""
+    @contextmanager
+    def locked(self, say: lock.Say = lambda _: None) -> Iterator[None]:
+        """Make the directory and hold its lock: one process at a time.
+
+        Raises:
+            UserError: another process has it.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        return lock.held(self.path / files.LOCK)
+        with lock.held(self.path / files.LOCK, say):
+            for folder in (self.path, self.path / files.CHECKPOINTS):
+                files.remove_leftovers(folder)
+            yield
 
     def begin(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
-        """Start from nothing: whatever an earlier try left is removed first."""
-        for child in self.path.iterdir():
-            if child.name != files.LOCK:
-                shutil.rmtree(child) if child.is_dir() else child.unlink()
+        """Start from nothing: whatever an earlier try left is removed first.
+
+        Checkpoints go before what they belong to, so that none outlives its rows.
+        """
+        found = [child for child in self.path.iterdir() if child.name != files.LOCK]
+        for child in sorted(found, key=lambda child: child.name != files.CHECKPOINTS):
+            is_folder = child.is_dir() and not child.is_symlink()
+            shutil.rmtree(child) if is_folder else child.unlink()
         (self.path / files.CHECKPOINTS).mkdir()
-        text = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
-        self._replace(files.CONFIG, text)
+        self.write_config(config)
         self.write_environment(environment)
         for name, header in (
             (files.METRICS, files.METRICS_HEADER),
             (files.WEIGHTS, files.WEIGHTS_HEADER),
         ):
             self._replace(name, ",".join(header) + "\n")
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
+        self._replace(files.CONFIG, text)
 
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         self._replace(files.ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
@@ -94,6 +109,10 @@ class RunDirectory:
         with (self.path / files.LOG).open("a", encoding="utf-8") as stream:
             stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
 
+    def write_examples(self, png: bytes) -> None:
+        """The sheet of examples of the data."""
+        files.write_atomically(self.path / files.EXAMPLES, lambda stream: _write_bytes(stream, png))
+
     def write_predictions(self, arrays: Mapping[str, Any]) -> None:
         import numpy as np  # noqa: PLC0415 - readers of runs need no numpy
 
@@ -104,20 +123,30 @@ class RunDirectory:
 
     # --- rows and where they end -------------------------------------------------------------
 
-    def lengths(self) -> dict[str, int]:
-        """Bytes of the files that grow: a checkpoint keeps them."""
-        return {name: (self.path / name).stat().st_size for name in (files.METRICS, files.WEIGHTS)}
+    def extents(self) -> dict[str, Extent]:
+        """How far the files that grow have come, once that is safe on the disk."""
+        return {name: Extent.of(self.path / name) for name in (files.METRICS, files.WEIGHTS)}
 
-    def cut_back(self, lengths: Mapping[str, int]) -> None:
-        """Shorten the growing files to a checkpoint's lengths: later rows are not its."""
-        for name, length in lengths.items():
-            os.truncate(self.path / name, length)
+    def cut_back(self, extents: Mapping[str, Extent]) -> None:
+        """Shorten the growing files to where a checkpoint was: later rows are not its.
+
+        Raises:
+            Unreadable: a file is not what it was when the checkpoint was made; none is cut.
+        """
+        for name, extent in extents.items():
+            try:
+                found = Extent.of(self.path / name, extent.length)
+            except FileNotFoundError:
+                raise Unreadable(f"{name} has gone") from None
+            if found != extent:
+                raise Unreadable(f"{name} is not what it was then")
+        for name, extent in extents.items():
+            os.truncate(self.path / name, extent.length)
 
     def _append(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
-        with (self.path / name).open("a", encoding="utf-8", newline="") as stream:
-            stream.write(text.getvalue())
+        files.append(self.path / name, text.getvalue())
 
     def _replace(self, name: str, text: str) -> None:
         files.write_atomically(self.path / name, lambda stream: _write(stream, text))
@@ -125,3 +154,14 @@ class RunDirectory:
 
 def _write(stream: Any, text: str) -> None:
     stream.write(text.encode("utf-8"))
+
+
+def _write_bytes(stream: Any, content: bytes) -> None:
+    stream.write(content)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes no aliases: a list that is there twice is written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

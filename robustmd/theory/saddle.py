@@ -1,5 +1,6 @@
-"""The saddle point of the convex problem, from a solver, with its certificate: the duality gap."""
+"""The saddle point of a convex problem, from a solver, with its certificate: the duality gap."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,9 @@ import torch
 from scipy.optimize import minimize, nnls
 
 from robustmd.theory.classifiers import Logistic
+
+Losses = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""W [P] ↦ f(W) [K] and J [K, P], its rows ∇f_k; every f_k strongly convex."""
 
 
 @dataclass(frozen=True)
@@ -27,34 +31,37 @@ class SaddlePoint:
 
 
 def solve_saddle(problem: Logistic) -> SaddlePoint:
+    """The saddle point of the study's convex problem."""
+    return solve(lambda W: losses_and_jacobian(problem, W), problem.num_parameters)
+
+
+def solve(losses: Losses, num_parameters: int) -> SaddlePoint:
     """Epigraph form: min ε over (W, ε) with f_k(W) ≤ ε for all k, by SLSQP.
 
     Its multipliers are p*: at W* they make Σ_k p_k ∇f_k vanish on the domains with f_k = ε, which
     non-negative least squares finds.
     """
-    P = problem.num_parameters
-    start = np.append(np.zeros(P), losses_and_jacobian(problem, np.zeros(P))[0].max())
+    P = num_parameters
+    f, _ = losses(np.zeros(P))
     found = minimize(
         lambda x: (x[-1], np.append(np.zeros(P), 1.0)),
-        start,
+        np.append(np.zeros(P), f.max()),
         jac=True,
         method="SLSQP",
         constraints={
             "type": "ineq",
-            "fun": lambda x: x[-1] - losses_and_jacobian(problem, x[:-1])[0],
-            "jac": lambda x: np.column_stack(
-                [-losses_and_jacobian(problem, x[:-1])[1], np.ones(problem.num_domains)]
-            ),
+            "fun": lambda x: x[-1] - losses(x[:-1])[0],
+            "jac": lambda x: np.column_stack([-losses(x[:-1])[1], np.ones(len(f))]),
         },
         options={"ftol": 1e-14, "maxiter": 1000},
     )
-    f, J = losses_and_jacobian(problem, found.x[:-1])
+    f, J = losses(found.x[:-1])
     p = _multipliers(f, J)
     return SaddlePoint(
         model=found.x[:-1],
         weights=p,
         upper=float(f.max()),
-        lower=minimise(problem, p)[0],
+        lower=minimise_mixture(losses, p, P)[0],
     )
 
 
@@ -64,13 +71,20 @@ def duality_gap(problem: Logistic, W: np.ndarray, p: np.ndarray) -> float:
 
 
 def minimise(problem: Logistic, p: np.ndarray) -> tuple[float, np.ndarray]:
+    """min_W p·f(W) of the study's convex problem, and its W [P]."""
+    return minimise_mixture(lambda W: losses_and_jacobian(problem, W), p, problem.num_parameters)
+
+
+def minimise_mixture(
+    losses: Losses, p: np.ndarray, num_parameters: int
+) -> tuple[float, np.ndarray]:
     """min_W p·f(W), which is smooth and strongly convex, and its W [P]."""
 
     def mixture(W: np.ndarray) -> tuple[float, np.ndarray]:
-        f, J = losses_and_jacobian(problem, W)
+        f, J = losses(W)
         return float(p @ f), p @ J
 
-    start = np.zeros(problem.num_parameters)
+    start = np.zeros(num_parameters)
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
     found = minimize(mixture, start, jac=True, method="L-BFGS-B", options=options)
     return float(found.fun), found.x

@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from robustmd.errors import UserError
-from robustmd.report.curves import image_bytes
+from robustmd.report.figures import image_bytes
 from robustmd.theory import figures, regret_curve, table
 from robustmd.theory.regret_curve import RegretCurve
 from robustmd.theory.results import Result, Row, rows_of

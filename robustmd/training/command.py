@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from robustmd.errors import UserError
@@ -53,8 +51,11 @@ def main(arguments: Sequence[str]) -> int:
         try:
             task()
         except SystemExit as stop:
+            _conclude(read_failures(record))
             return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        except (HydraException, OmegaConfBaseException, ValueError, OSError) as error:
+        except UserError:
+            raise
+        except Exception as error:  # Hydra's, which asserts much of what was typed: no job raises
             raise UserError(composed_error(error, arguments)) from None
         if len(outcomes) == 1 and not record.exists():
             return _exit_code(outcomes[0])
@@ -77,11 +78,13 @@ def _job(composed: DictConfig) -> Outcome | Exception:
     title = _title(hydra_config) if in_sweep else ""
     if title:
         console.print(title, markup=False, soft_wrap=True)
+    directories: list[Path] = []
     try:
-        outcome = run(typed(composed), console, list(hydra_config.overrides.task))
+        overrides = list(hydra_config.overrides.task)
+        outcome = run(typed(composed), console, overrides, directories.append)
     except Exception as error:
         if in_sweep:
-            _note_failure(Failure.of(error, title))
+            _note_failure(Failure.of(error, title, *map(str, directories)))
             print(f"  failed: {error}", file=sys.stderr)  # noqa: T201
         return error
     console.print(f"  {outcome.message}", markup=False, soft_wrap=True)
@@ -91,6 +94,8 @@ def _job(composed: DictConfig) -> Outcome | Exception:
         _note_failure(Failure(outcome.exit_code, outcome.message, title, directory))
         if outcome.status == "interrupted":  # Ctrl-C means the sweep, not one job of it
             raise SystemExit(outcome.exit_code)
+    if outcome.stop_code and in_sweep:
+        raise SystemExit(outcome.stop_code)
     return outcome
 
 
@@ -115,7 +120,8 @@ def _conclude(failures: list[Failure]) -> int:
     """Every failure of a sweep, at its end; 2 where all were the user's to mend."""
     if not failures:
         return 0
-    print(f"robustmd: {len(failures)} runs did not finish:", file=sys.stderr)  # noqa: T201
+    runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs"
+    print(f"robustmd: {runs} did not finish:", file=sys.stderr)  # noqa: T201
     for failure in failures:
         where = f" ({_shown(Path(failure.directory))})" if failure.directory else ""
         print(f"  {failure.title}: {failure.message}{where}", file=sys.stderr)  # noqa: T201

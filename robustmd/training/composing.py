@@ -42,7 +42,8 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
             f"{error.override}: is no setting; a setting is key=value, and a value with spaces, "
             "commas or letters beyond ASCII is written 'key=\"value\"'"
         )
-    return " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
+    said = " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
+    return said or f"{' '.join(arguments)}: makes no config; settings are key=value"
 
 
 def _siblings(key: str, arguments: Sequence[str]) -> tuple[list[str], str]:
@@ -89,7 +90,7 @@ def sweep_size(arguments: Sequence[str]) -> int | None:
         multirun = str(composed.hydra.mode).endswith("MULTIRUN") or bool(
             {"-m", "--multirun"} & set(arguments)
         )
-    except (HydraException, OmegaConfBaseException, ValueError):
+    except Exception:  # composing for the run itself says what is wrong
         return None
     if not multirun:
         return None
@@ -117,6 +118,18 @@ def with_keys_of_swept_groups(arguments: Sequence[str]) -> list[str]:
         return f"{key}=choice({value})" if inside else argument
 
     return [rewritten(argument) for argument in arguments]
+
+
+def composed_config(arguments: Sequence[str]) -> DictConfig:
+    """The config that these overrides give, for a command that is not `train`.
+
+    Raises:
+        UserError: one line, as `composed_error` says it.
+    """
+    try:
+        return _compose(_parse(arguments))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise UserError(composed_error(error, arguments)) from None
 
 
 def _overrides(arguments: Sequence[str]) -> list[Override]:

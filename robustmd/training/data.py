@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from robustmd import data_settings as data_sets
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
+from robustmd.domains.noise import noise_copies
+from robustmd.domains.own_labels import with_own_labels
+from robustmd.errors import UserError
 
 Say = Callable[[str], None]
 
@@ -20,6 +23,8 @@ def load_domains(config: settings.Config, say: Say) -> DomainSet:
         UserError: files missing, damaged or not the official ones; one message says what to do.
     """
     domains = LOADERS[config.data.name](config.data, config.paths, say)
+    if getattr(config.data, "labels", "shared") == "per_domain":
+        domains = with_own_labels(domains, say)
     if config.data.validation > 0:
         return domains.with_validation(config.data.validation, config.seed)
     return domains
@@ -42,6 +47,49 @@ def _digits(data: data_sets.Digits, paths: settings.Paths, say: Say) -> DomainSe
     )
 
 
+def _digits_noise(data: data_sets.DigitsNoise, paths: settings.Paths, say: Say) -> DomainSet:
+    from robustmd.domains import digits, glyphs  # noqa: PLC0415
+
+    if data.svhn.extra and data.domain != "svhn":
+        raise UserError(f"data.svhn.extra=true: only data.domain=svhn has it, not {data.domain}")
+    assert paths.data is not None
+    assert paths.cache is not None
+    if data.domain in ("handwritten", "printed"):
+        base = glyphs.load(Path(paths.cache), say=say)
+    else:
+        base = digits.load(
+            Path(paths.data),
+            Path(paths.cache),
+            names=[data.domain],
+            extra=data.svhn.extra,
+            verify=data.verify,
+            say=say,
+        )
+    return noise_copies(base, data.domain, data.sigmas, data.name)
+
+
+def _pets(
+    data: data_sets.Pets,
+    paths: settings.Paths,
+    say: Say,
+    domains: Sequence[str] = ("imagenet", "vgg"),
+) -> DomainSet:
+    from robustmd.domains import pets  # noqa: PLC0415
+
+    assert paths.data is not None
+    assert paths.cache is not None
+    return pets.load(
+        Path(paths.data),
+        Path(paths.cache),
+        domains=domains,
+        classes=data.classes,
+        size=data.size,
+        crop=data.crop,
+        skip_unreadable=data.skip_unreadable,
+        say=say,
+    )
+
+
 def _folder(data: data_sets.Folder, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import folder  # noqa: PLC0415
 
@@ -59,8 +107,15 @@ def _folder(data: data_sets.Folder, paths: settings.Paths, say: Say) -> DomainSe
     )
 
 
+def _pets_noise(data: data_sets.PetsNoise, paths: settings.Paths, say: Say) -> DomainSet:
+    return noise_copies(_pets(data, paths, say, [data.domain]), data.domain, data.sigmas, data.name)
+
+
 LOADERS: dict[str, Callable[[Any, settings.Paths, Say], DomainSet]] = {
     "digits_mini": _digits_mini,
     "digits": _digits,
+    "digits_noise": _digits_noise,
+    "pets": _pets,
+    "pets_noise": _pets_noise,
     "folder": _folder,
 }

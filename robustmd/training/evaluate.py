@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Table
 
@@ -23,7 +22,7 @@ from robustmd.training.environment import choose_device
 from robustmd.training.measurement import Measure, measure
 from robustmd.training.precision import InPrecision, allow_tf32, resolve_precision
 from robustmd.training.resident import resident_splits
-from robustmd.typed import typed
+from robustmd.typed import typed_from_file
 
 # What does not make it another model or another data set:
 CHANGEABLE = ("runtime", "paths", "data.verify", "data.root", "data.manifest", "data.outside")
@@ -51,17 +50,13 @@ def main(arguments: Sequence[str]) -> int:
         torch.set_num_threads(config.runtime.threads)
     domains = load_domains(config, lambda line: console.print(line, markup=False))
     _check_data(directory, domains)
-    model = build_backbone(config.backbone, len(domains.classes), domains.image_size)
-    try:
-        model.load_state_dict(checkpoints.load_final_model(directory.path))
-    except RuntimeError:
-        raise UserError(f"{directory.path}: its final model does not fit its config.yaml") from None
+    model = _final_model(directory, config, domains)
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     computing = InPrecision(model, resolve_precision(config.runtime.precision, device))
     allow_tf32(computing.precision == "tf32")
     measures = {
         split: measure(computing, examples)
-        for split, examples in resident_splits(domains, device).items()
+        for split, examples in resident_splits(domains, device, config.seed).items()
         if examples
     }
     console.print(_table(measures))
@@ -76,11 +71,24 @@ def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Confi
         key = override.partition("=")[0]
         if "=" not in override or not any(key == c or key.startswith(f"{c}.") for c in CHANGEABLE):
             raise UserError(f"{override}: evaluate takes key=value with {', '.join(CHANGEABLE)}")
-    merged = OmegaConf.merge(found, OmegaConf.from_dotlist(list(overrides)))
-    assert OmegaConf.is_dict(merged)
-    config = typed(merged)  # type: ignore[arg-type]
+    config = typed_from_file(found, overrides)
     settings.validate(config)
     return config
+
+
+def _final_model(
+    directory: RunDirectory, config: settings.Config, domains: DomainSet
+) -> torch.nn.Module:
+    state = checkpoints.load_final_model(directory.path)
+    shape = len(domains.classes), domains.image_size
+    with torch.device("meta"):  # sizes alone: whatever config.yaml says, it takes no memory
+        expected = build_backbone(config.backbone, *shape).state_dict()
+    sizes = {name: getattr(value, "shape", None) for name, value in state.items()}
+    if sizes != {name: value.shape for name, value in expected.items()}:
+        raise UserError(f"{directory.path}: its final model does not fit its config.yaml")
+    model = build_backbone(config.backbone, *shape)
+    model.load_state_dict(state)
+    return model
 
 
 def _check_data(directory: RunDirectory, domains: DomainSet) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from torch.optim.lr_scheduler import LRScheduler
 from robustmd import settings
 from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
-from robustmd.backbones.build import build_backbone
+from robustmd.backbones.build import HEADS, build_backbone
+from robustmd.backbones.pretrained import WeightsFile, find_weights, load_weights
 from robustmd.domains.domain import DomainSet
 from robustmd.training.average import IterateAverage
 from robustmd.training.methods import RETURNS_AVERAGE, RULES_WITH_REGRET, build_adversary
@@ -28,7 +29,8 @@ class Learner:
 
     `regret` measures the adversary's regret, for the methods that have one; `average` keeps
     W̄ = (1/T) Σ_t W_t, for the methods that return it; `logits` is the model as it computes in
-    `precision` (fp32, tf32 or bf16).
+    `precision` (fp32, tf32 or bf16); `weights_file` is what the model began with, if with a file's
+    weights, and `notes` are lines about that and other things to be known of its beginning.
     """
 
     model: nn.Module
@@ -38,11 +40,18 @@ class Learner:
     regret: RegretMeter | None = None
     average: IterateAverage | None = None
     precision: str = "fp32"
+    weights_file: WeightsFile | None = None
+    notes: Sequence[str] = ()
     iteration: int = 0  # iterations done
     measured: int = -1  # the last iteration after which the model was measured
 
     def __post_init__(self) -> None:
         self.logits = self.in_precision(self.model)
+        self.training_logits = self.logits
+
+    def compile(self) -> None:
+        """Train with `torch.compile`d passes from now on; measurements stay as they are."""
+        self.training_logits = self.in_precision(torch.compile(self.model))  # type: ignore[arg-type]
 
     def in_precision(self, model: nn.Module) -> InPrecision:
         """A model, this one or its average, as the run computes it."""
@@ -78,7 +87,11 @@ class Learner:
 
 
 def build_learner(
-    config: settings.Config, domains: DomainSet, num_trained: int, device: torch.device
+    config: settings.Config,
+    domains: DomainSet,
+    num_trained: int,
+    device: torch.device,
+    sizes: Sequence[int] | None = None,
 ) -> Learner:
     """The learner as it is before the first iteration: the same initial weights on every device.
 
@@ -87,9 +100,12 @@ def build_learner(
         domains: for the number of classes and the images' size.
         num_trained: K, the domains that train.
         device: where it goes.
+        sizes: n_k, how many examples each of them trains on; for the methods that ask.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
     model = build_backbone(config.backbone, len(domains.classes), domains.image_size)
+    weights = find_weights(config.backbone)
+    notes = [load_weights(model, weights, HEADS[config.backbone.name])] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     training, method = config.training, config.method
     optimizer = torch.optim.SGD(
@@ -97,10 +113,13 @@ def build_learner(
         lr=training.learning_rate,
         momentum=training.momentum,
         weight_decay=training.weight_decay,
+        fused=True if device.type == "cuda" else None,  # one kernel, and a graph can hold it
     )
     schedule = learning_rate_schedule(optimizer, training.schedule, training.iterations)
-    adversary = build_adversary(method, num_trained, training.iterations).to(device)
+    adversary = build_adversary(method, num_trained, training.iterations, sizes=sizes).to(device)
     regret = RegretMeter.of(adversary) if method.name in RULES_WITH_REGRET else None
     average = IterateAverage(model) if method.name in RETURNS_AVERAGE else None
     precision = config.runtime.precision
-    return Learner(model, optimizer, schedule, adversary, regret, average, precision)
+    return Learner(
+        model, optimizer, schedule, adversary, regret, average, precision, weights, notes
+    )

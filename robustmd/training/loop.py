@@ -12,7 +12,10 @@ from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import Learner
-from robustmd.training.resident import ResidentExamples, gather_batch
+from robustmd.training.measurement import masked
+from robustmd.training.resident import ResidentExamples, absent_classes, gather_batch
+
+Iteration = Callable[[Learner, BatchStream, list[ResidentExamples], History, Clock], None]
 
 
 @dataclass(frozen=True)
@@ -23,22 +26,32 @@ class Events:
     measure: Callable[[], None]
     log: Callable[[], None]
     checkpoint: Callable[[], None]
-    checkpoint_every: int
+    checkpoint_is_due: Callable[[int], bool]  # after this many iterations?
     full_losses: Callable[
         [], torch.Tensor
     ]  # f(W_t), [K]: for adversaries that feed on the data set
     check_stop: Callable[[], None]
 
 
-def domain_losses(logits: torch.Tensor, labels: torch.Tensor, num_domains: int) -> torch.Tensor:
+def domain_losses(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    num_domains: int,
+    absent: torch.Tensor | None = None,
+) -> torch.Tensor:
     """f̂ᵗ, [K]: mean cross entropy (nats) of each domain's share of the batch.
 
     Args:
         logits: float [K·m, C], the domains' equal shares one after another.
         labels: int64 [K·m].
         num_domains: K.
+        absent: bool [K, C], the classes that a domain does not have and whose logits are left out
+            of its loss; None: all count.
     """
-    per_example = functional.cross_entropy(logits.float(), labels, reduction="none")
+    if absent is not None:
+        absent = absent.repeat_interleave(len(labels) // num_domains, dim=0)
+    logits = masked(logits.float(), absent)
+    per_example = functional.cross_entropy(logits, labels, reduction="none")
     return per_example.view(num_domains, -1).mean(1)
 
 
@@ -50,8 +63,11 @@ def train(
     history: History,
     clock: Clock,
     events: Events,
+    iteration: Iteration | None = None,
 ) -> None:
     """Run `learner` up to `iterations` (T): Alg. 1 and 2, with every rule for the weights p.
+
+    `iteration` does what `iterate` does, perhaps faster (see captured.py).
 
     The model's step takes p_t, and p_{t+1} comes from the same losses, at W_t. p is never
     differentiated through. Nothing in an iteration makes the host wait for the device.
@@ -71,11 +87,11 @@ def train(
         adversary = learner.adversary
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
             adversary.update(events.full_losses())
-        iterate(learner, batches, examples, history, clock)
+        (iteration or iterate)(learner, batches, examples, history, clock)
 
         if history.full or learner.iteration == iterations:
             events.log()
-        if learner.iteration % events.checkpoint_every == 0 and learner.iteration < iterations:
+        if learner.iteration < iterations and events.checkpoint_is_due(learner.iteration):
             events.checkpoint()
 
 
@@ -86,23 +102,51 @@ def iterate(
     history: History,
     clock: Clock,
 ) -> None:
-    """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ."""
-    adversary = learner.adversary
+    """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ.
+
+    A rule that `weighs` the current batch answers f̂ᵗ before the model's step: p_t is its answer.
+    """
     with clock.part("data"):
         images, labels = gather_batch(examples, batches.draw(learner.iteration))
     with clock.part("model"):
-        losses = domain_losses(learner.logits(images), labels, len(examples))
-        objective = adversary.weights @ losses
-        learner.optimizer.zero_grad()
-        objective.backward()
+        losses = batch_losses(learner, images, labels, examples)
+    if learner.adversary.weighs == "current":
+        with clock.part("adversary"):
+            answer(learner, losses)
+    with clock.part("model"):
         if learner.average is not None:
             learner.average.include(learner.model, learner.iteration + 1)
-        learner.optimizer.step()
+        descend(learner, losses)
         learner.schedule.step()
-        history.record(adversary.weights, losses.detach())
-    with clock.part("adversary"):
-        if adversary.feeds_on == "batch":
-            play = adversary.update(losses)
-            if learner.regret is not None:
-                learner.regret.update(play)
+        history.record(learner.adversary.weights, losses.detach())
+    if learner.adversary.weighs == "next":
+        with clock.part("adversary"):
+            answer(learner, losses)
     learner.iteration += 1
+
+
+def batch_losses(
+    learner: Learner,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    examples: list[ResidentExamples],
+) -> torch.Tensor:
+    """f̂ᵗ, [K], from one forward pass over all domains' shares."""
+    absent = absent_classes(examples)
+    return domain_losses(learner.training_logits(images), labels, len(examples), absent)
+
+
+def descend(learner: Learner, losses: torch.Tensor) -> None:
+    """W_{t+1}: an SGD step on p_t·f̂ᵗ."""
+    objective = learner.adversary.weights @ losses
+    learner.optimizer.zero_grad()
+    objective.backward()
+    learner.optimizer.step()
+
+
+def answer(learner: Learner, losses: torch.Tensor) -> None:
+    """The adversary's answer to f̂ᵗ, if it feeds on batches, and the score of what it played."""
+    if learner.adversary.feeds_on == "batch":
+        play = learner.adversary.update(losses)
+        if learner.regret is not None:
+            learner.regret.update(play)

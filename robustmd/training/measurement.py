@@ -67,12 +67,23 @@ def _sums(
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
     for images, labels in split.chunks(images_at_once(split), positions):
-        logits = model(images).float()
+        logits = masked(model(images).float(), split.absent)
         loss = functional.cross_entropy(logits, labels, reduction="none").to(exact).sum()
         correct = (logits.argmax(1) == labels).sum().to(exact)
         total += torch.stack([loss, correct, torch.full_like(loss, len(labels))])
         between()
     return total
+
+
+def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:
+    """The logits with −∞ for the classes that a domain does not have: they then have probability 0,
+    and loss and gradient are those of a head without their rows.
+
+    Args:
+        logits: float [..., C].
+        absent: bool, of a shape that broadcasts to the logits'; None: no class is absent.
+    """
+    return logits if absent is None else logits.masked_fill(absent, -torch.inf)
 
 
 def images_at_once(split: ResidentExamples) -> int:

@@ -23,7 +23,9 @@ def predict(
 
     Returns:
         for every split and domain, `<split>/<domain>/id` (int64 [n], row in the prepared arrays),
-        `…/label` (int64 [n]) and `…/logits` (float16 [n, C]).
+        `…/label` (int64 [n]) and `…/logits` (float16 [n, C]): as the model gives them, of all
+        classes, whether or not the domain has them (data.labels=per_domain masks them elsewhere).
+        Images are seen as in a measurement: cropped in the centre, with each image's own noise.
     """
     arrays: dict[str, np.ndarray] = {}
     model.eval()
@@ -32,9 +34,8 @@ def predict(
             for name, examples in domains.items():
                 chunks = examples.chunks(images_at_once(examples))
                 logits = torch.cat([model(images).half() for images, _ in chunks])
-                rows = torch.arange(len(examples)) if examples.rows is None else examples.rows
                 prefix = f"{split}/{name}"
-                arrays[f"{prefix}/id"] = rows.cpu().numpy()
+                arrays[f"{prefix}/id"] = examples.ids().cpu().numpy()
                 arrays[f"{prefix}/label"] = examples.labels.cpu().numpy()
                 arrays[f"{prefix}/logits"] = logits.cpu().numpy()
     model.train()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,16 +13,20 @@ import torch
 from rich.console import Console
 
 from robustmd import settings
-from robustmd.domains.domain import DomainSet
+from robustmd.backbones.pretrained import find_weights
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
-from robustmd.runs.identity import canonical, run_folder
+from robustmd.runs.identity import run_folder
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.data import load_domains
+from robustmd.training.data_record import data_warnings, example_sheet
 from robustmd.training.environment import choose_device, describe
+from robustmd.training.finished import is_finished
 from robustmd.training.history import Diverged
+from robustmd.training.other_runs import with_numbers_of_runs
 from robustmd.training.precision import allow_tf32, resolve_precision
 from robustmd.training.progress import RunProgress
+from robustmd.training.resuming import go_on
 from robustmd.training.session import Session
 from robustmd.training.stopping import Interrupted
 from robustmd.training.summary import summarise, verdict
@@ -30,21 +34,31 @@ from robustmd.training.summary import summarise, verdict
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `finished`, `kept` (it was there already), `interrupted`, `diverged`."""
+    """How a run ended: `finished`, `kept` (it was there already), `interrupted`, `diverged`.
+
+    `stop_code`: 128 + the signal that came while it was finishing, 0 where none did; a sweep ends.
+    """
 
     status: str
     directory: Path
     message: str
     exit_code: int
+    stop_code: int = 0
 
 
-def run(config: settings.Config, console: Console, overrides: Sequence[str] = ()) -> Outcome:
+def run(
+    config: settings.Config,
+    console: Console,
+    overrides: Sequence[str] = (),
+    announce: Callable[[Path], None] = lambda _: None,
+) -> Outcome:
     """Train one model as `config` says, or find that it has been trained.
 
     Args:
         config: typed, not yet checked.
         console: where to show progress.
         overrides: what the user typed, key=value, for environment.json.
+        announce: is told the run's directory once it is known.
 
     Raises:
         UserError: the settings, the data or the output folder do not allow it.
@@ -53,23 +67,33 @@ def run(config: settings.Config, console: Console, overrides: Sequence[str] = ()
     settings.validate(config)
     device = choose_device(config.runtime.device)
     _set_up_torch(config.runtime)
-    domains = load_domains(config, lambda line: console.print(line, highlight=False, markup=False))
+    weights = find_weights(config.backbone)
+    domains = load_domains(config, lambda line: _say(console, line))
     config = _with_precision(settings.settled(config, domains.names), device)
+    config, taken = with_numbers_of_runs(config, domains, overrides)
     identity = settings.number_changing(settings.as_dict(config))
     assert config.paths.outputs is not None
     directory = RunDirectory(run_folder(Path(config.paths.outputs), identity, config.seed))
+    announce(directory.path)
     try:
-        with directory.locked():
-            done = _already_there(directory, config, domains)
-            if done is not None:
-                return done
+        with directory.locked(lambda line: _say(console, line)):
+            if is_finished(directory, config, domains, weights):
+                words = "finished before; not trained again (force=true would)"
+                return Outcome("kept", directory.path, words, 0)
             session = Session(config, domains, device, directory)
+            session.learner.notes = (*session.learner.notes, *taken)
+            for note in session.learner.notes:
+                _say(console, note)
             return _train(session, list(overrides), console, begun)
     except OSError as error:
         raise UserError(
             f"{error.filename or directory.path}: {error.strerror or error}; "
             "free or open that place, or choose another with paths.outputs=FOLDER"
         ) from None
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _set_up_torch(runtime: settings.Runtime) -> None:
@@ -87,37 +111,14 @@ def _with_precision(config: settings.Config, device: torch.device) -> settings.C
     return replace(config, runtime=replace(config.runtime, precision=precision))
 
 
-def _already_there(
-    directory: RunDirectory, config: settings.Config, domains: DomainSet
-) -> Outcome | None:
-    """The finished run of these settings on these bytes, if there is one and it is wanted."""
-    there, environment = directory.config(), directory.environment()
-    if config.force or there is None or environment is None:
-        return None
-    wanted = settings.number_changing(settings.as_dict(config))
-    if canonical(settings.number_changing(there)) != canonical(wanted):
-        raise UserError(
-            f"{directory.path}: holds a run of other settings (see its config.yaml); "
-            "force=true trains anew in its place, paths.outputs=FOLDER elsewhere"
-        )
-    found = environment.get("data_fingerprint")
-    if found != domains.fingerprint:
-        raise UserError(
-            f"{directory.path}: that run read other data (fingerprint {str(found)[:12]}, now "
-            f"{domains.fingerprint[:12]}); force=true trains anew in its place, "
-            "paths.outputs=FOLDER elsewhere"
-        )
-    summary = directory.summary()
-    if summary is None or summary.get("status") != "finished":
-        return None
-    return Outcome(
-        "kept", directory.path, "finished before; not trained again (force=true would)", 0
-    )
-
-
 def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
     config, directory = session.config, session.directory
-    notes = list(session.domains.notes) + _begin(session, overrides)
+    notes = [*session.domains.notes, *session.learner.notes, *_begin(session, overrides, console)]
+    assert config.paths.cache is not None
+    session.data_warnings = data_warnings(session.domains, Path(config.paths.cache))
+    examples = example_sheet(session.domains)
+    if examples is not None:
+        directory.write_examples(examples)
     preparation = time.perf_counter() - begun
     for note in notes:
         directory.append_log(note)
@@ -128,15 +129,16 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         directory.write_summary(summarise(session, status, message, notes, spent))
         directory.append_log(f"{status}{': ' + message if message else ''}")
 
-    conclude("running", None)
     try:
-        with RunProgress(console, config.training.iterations, session.learner.iteration) as bar:
-            session.run(bar)
-    except Interrupted as stop:
-        session.save_checkpoint()
-        message = f"{stop} after iteration {session.learner.iteration}; the same command goes on"
-        conclude("interrupted", message)
-        return Outcome("interrupted", directory.path, message, stop.code)
+        conclude("running", None)
+        stop = _until_stopped(session, console)
+        if stop is not None:
+            message = (
+                f"{stop} after iteration {session.learner.iteration}; the same command goes on"
+            )
+            conclude("interrupted", message)
+            return Outcome("interrupted", directory.path, message, stop.code)
+        conclude("finished", None)
     except Diverged as error:
         message = f"{error}; try a smaller training.learning_rate"
         conclude("diverged", message)
@@ -152,36 +154,39 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         with contextlib.suppress(OSError):  # a full disk takes no summary either
             conclude("failed", f"{type(error).__name__}: {error}")
         raise
-    conclude("finished", None)
     checkpoints.drop(directory.path)
-    return Outcome("finished", directory.path, verdict(session), 0)
+    return Outcome("finished", directory.path, verdict(session), 0, session.stop.code)
 
 
-def _begin(session: Session, overrides: list[str]) -> list[str]:
+def _until_stopped(session: Session, console: Console) -> Interrupted | None:
+    """Train to the end, or to where the run was asked to stop: then with a checkpoint."""
+    total = session.config.training.iterations
+    try:
+        with RunProgress(console, total, session.learner.iteration) as bar:
+            session.run(bar)
+    except Interrupted as stop:
+        session.save_checkpoint()
+        return stop
+    return None
+
+
+def _begin(session: Session, overrides: list[str], console: Console) -> list[str]:
     """Start the directory, or go on from its last checkpoint. Returns what is to be noted."""
-    config, directory = session.config, session.directory
+    config, directory, begun = session.config, session.directory, session.learner.weights_file
     environment = {
         "overrides": overrides,
+        "folder": str(Path.cwd()),
         **describe(session.device),
         "data_fingerprint": session.domains.fingerprint,
         "initial_weights_hash": session.initial_weights_hash,
+        "weights_sha256": begun.sha256 if begun else None,
         "batches_hash": session.batches.fingerprint(),
     }
-    state = checkpoints.newest(directory.path) if config.resume and not config.force else None
-    if state is None:
+    if config.force or not config.resume or not go_on(session, environment):
         directory.begin(settings.as_dict(config), environment)
-        return _batch_note(session, config)
-    session.load_checkpoint(state)
-    note = f"resumed after iteration {session.learner.iteration}"
-    before = directory.environment() or {}
-    changed = [
-        key
-        for key in ("packages", "cpu", "device", "threads", "robustmd")
-        if before.get(key) != environment[key]
-    ]
-    if changed:
-        note += f" on another machine ({', '.join(changed)} differ), not bit-exact"
-    return [*_batch_note(session, config), note]
+    for line in session.resumed:
+        _say(console, f"  {line}")
+    return [*_batch_note(session, config), *session.resumed]
 
 
 def _batch_note(session: Session, config: settings.Config) -> list[str]:

@@ -12,6 +12,7 @@ from torch import nn
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.runs import checkpoints
+from robustmd.runs.identity import config_hash
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
@@ -19,14 +20,15 @@ from robustmd.training.history import History
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import Events, train
 from robustmd.training.measurement import Measure, measure, worst
+from robustmd.training.methods import FIXED_BY_THE_USER
 from robustmd.training.predictions import predict
 from robustmd.training.progress import RunProgress
 from robustmd.training.resident import ResidentExamples, gather_batch, resident_splits
-from robustmd.training.seeds import stream
+from robustmd.training.seeds import generator_states, set_generator_states, stream
+from robustmd.training.starting import ready_iteration
 from robustmd.training.stopping import StopRequest
 from robustmd.training.watch import WeightsWatch
 
-UNWATCHED = frozenset({"individual", "even"})  # their weights are the user's choice
 LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
 STATISTICS_BATCHES = 100
 TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made of
@@ -50,22 +52,29 @@ class Session:
         directory: RunDirectory,
     ) -> None:
         self.config, self.domains, self.device, self.directory = config, domains, device, directory
-        self.splits = resident_splits(domains, device)
+        self.splits = resident_splits(domains, device, config.seed)
         self.trained = settings.trained_domains(config, domains.names)
-        self.batches = BatchStream(
-            {name: len(self.splits["train"][name]) for name in self.trained},
+        self.batches = BatchStream.of(
+            {name: domains[name].train for name in self.trained},
             config.training.batch_size,
             config.seed,
         )
-        self.learner = build_learner(config, domains, len(self.trained), device)
+        sizes = [len(self.splits["train"][name]) for name in self.trained]
+        self.learner = build_learner(config, domains, len(self.trained), device, sizes)
         self.initial_weights_hash = self.learner.weights_hash()
         self.watch = WeightsWatch(self.learner.adversary, self.trained, config.training.iterations)
+        adversary, method = self.learner.adversary, config.method.name
+        self.watched = not (adversary.signed or method in FIXED_BY_THE_USER)
+        self.weight_sums = [0.0] * len(self.trained)  # Σ_t p_t over the iterations read so far
         self.marginal_error = 0.0  # the largest seen that Sinkhorn's sweeps left, for OT
         self.history = History(self.trained, config.logging.every, device)
         self.clock = Clock(device)
         self.subset = _measured_positions(config, self.splits["train"])
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
         self.stop = StopRequest()
+        self.resumed: list[str] = []  # a note for every time that the run was taken up again
+        self._saved_at = time.monotonic()
+        self.data_warnings: list[str] = []  # of the data, for the summary
         self._announced: set[str] = set()
         first = self.learner.adversary.weights.tolist()
         self._latest_weights = dict(zip(self.trained, first, strict=True))
@@ -81,21 +90,21 @@ class Session:
             measure=self._measure,
             log=self.log,
             checkpoint=self.save_checkpoint,
-            checkpoint_every=self.config.checkpoint.every,
+            checkpoint_is_due=self._checkpoint_is_due,
             full_losses=self._full_losses,
             check_stop=self.stop.check,
         )
+        examples = [self.splits["train"][name] for name in self.trained]
+        parts = self.learner, self.batches, examples
         with self.stop:
-            train(
-                self.learner,
-                self.config.training.iterations,
-                self.batches,
-                [self.splits["train"][name] for name in self.trained],
-                self.history,
-                self.clock,
-                events,
-            )
+            iteration = ready_iteration(self.config.runtime, *parts, self.clock, self._note)
+            total = self.config.training.iterations
+            train(self.learner, total, *parts[1:], self.history, self.clock, events, iteration)
             self._finish()
+
+    def _note(self, line: str) -> None:
+        self.directory.append_log(line)
+        self.progress.say(line)
 
     def _finish(self) -> None:
         self.log()
@@ -154,8 +163,9 @@ class Session:
         self.clock.settle()
         every, last = self.config.logging.every, self.config.training.iterations
         for row in self.history.read():
-            if self.config.method.name not in UNWATCHED:
+            if self.watched:
                 self.watch.see(row)
+            self.weight_sums = [s + p for s, p in zip(self.weight_sums, row.weights, strict=True)]
             self._latest_weights = dict(zip(self.trained, row.weights, strict=True))
             if row.iteration == 1 or row.iteration % every == 0 or row.iteration == last:
                 self.directory.append_weights(
@@ -191,7 +201,9 @@ class Session:
 
     def warnings(self) -> dict[str, str]:
         """What a user should be told of the run so far, by kind."""
-        found = {"weights": self.watch.warning} if self.watch.warning else {}
+        found = dict(zip(self.data_warnings, self.data_warnings, strict=True))
+        if self.watch.warning:
+            found["weights"] = self.watch.warning
         if self.marginal_error > LARGEST_MARGINAL_ERROR:
             found["marginal error"] = (
                 f"Sinkhorn's sweeps left a marginal error of up to {self.marginal_error:.1e}: "
@@ -204,22 +216,48 @@ class Session:
     def save_checkpoint(self) -> None:
         """Write down all that the run needs to go on as if nothing had happened."""
         self.log()
-        state = {
+        extents = {
+            name: (found.length, found.digest) for name, found in self.directory.extents().items()
+        }
+        state = {**self.state(), "extents": extents}
+        checkpoints.save(self.directory.path, self.learner.iteration, state)
+        self._saved_at = time.monotonic()
+
+    def _checkpoint_is_due(self, iteration: int) -> bool:
+        every, seconds = self.config.checkpoint.every, self.config.checkpoint.seconds
+        if seconds is not None and time.monotonic() - self._saved_at >= seconds:
+            return True
+        return iteration % every == 0
+
+    @property
+    def belongs_to(self) -> str:
+        """Which run on which bytes: a checkpoint of another one is not taken."""
+        identity = config_hash(settings.number_changing(settings.as_dict(self.config)))
+        began = self.learner.weights_file.sha256 if self.learner.weights_file else ""
+        return f"{identity} seed={self.config.seed} {self.domains.fingerprint} {began}"
+
+    def state(self) -> dict[str, Any]:
+        """All that changes while it runs, but for the rows already written."""
+        return {
+            "belongs_to": self.belongs_to,
             "learner": self.learner.state_dict(),
             "watch": self.watch.state_dict(),
             "clock": self.clock.state_dict(),
-            "lengths": self.directory.lengths(),
             "marginal_error": self.marginal_error,
+            "weight_sums": list(self.weight_sums),
+            "random": generator_states(self.device),
+            "resumed": list(self.resumed),
         }
-        checkpoints.save(self.directory.path, self.learner.iteration, state)
 
-    def load_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint: rows written after it are cut off."""
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave. Raises whatever fits the fault where it does not fit."""
         self.learner.load_state_dict(state["learner"])
         self.watch.load_state_dict(state["watch"])
         self.clock.load_state_dict(state["clock"])
-        self.directory.cut_back(state["lengths"])
         self.marginal_error = state["marginal_error"]
+        self.weight_sums = list(state["weight_sums"])
+        self.resumed = list(state["resumed"])
+        set_generator_states(state["random"], self.device)
 
 
 def _measured_positions(

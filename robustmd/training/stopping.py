@@ -13,7 +13,7 @@ class Interrupted(Exception):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"stopped by {name}")
-        self.code = 128 + (signal.SIGTERM if name == "SIGUSR1" else getattr(signal, name))
+        self.code = _exit_code(name)
 
 
 class StopRequest:
@@ -49,3 +49,13 @@ class StopRequest:
         """Raise `Interrupted` if a signal has come."""
         if self._received is not None:
             raise Interrupted(self._received)
+
+    @property
+    def code(self) -> int:
+        """The exit code for a signal that has come; 0 where none has."""
+        return 0 if self._received is None else _exit_code(self._received)
+
+
+def _exit_code(name: str) -> int:
+    """128 + signal; a preemption (SIGUSR1) is an end like any other to whoever waits."""
+    return 128 + int(signal.SIGTERM if name == "SIGUSR1" else getattr(signal, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from robustmd.training.data_record import licences_of
 from robustmd.training.measurement import worst
 from robustmd.training.session import TRAINING_PARTS, Session
 
@@ -30,6 +31,7 @@ def summarise(
         "seed": config.seed,
         "domains": list(session.domains.names),
         "classes": list(session.domains.classes),
+        "licences": licences_of(session.domains),
         "iterations": config.training.iterations,
         "iterations_done": learner.iteration,
         "parameters": learner.parameters(),
@@ -43,6 +45,7 @@ def summarise(
             "adversary": clock.seconds("adversary"),
             "data": clock.seconds("data"),
             "measurement": clock.seconds("measurement"),
+            "start": clock.seconds("start"),
             **spent,
         },
         "warnings": list(session.warnings().values()),
@@ -58,6 +61,8 @@ def summarise(
         }
         summary["worst"] = {split: worst(m) for split, m in session.measures.items()}
         summary["weights"] = dict(zip(session.trained, weights, strict=True))
+        means = [total / learner.iteration for total in session.weight_sums]
+        summary["weights_mean"] = dict(zip(session.trained, means, strict=True))
         if learner.average is not None:  # Alg. 1 returns p̄ with W̄
             averaged = learner.adversary.average.tolist()  # type: ignore[operator]
             summary["weights_averaged"] = dict(zip(session.trained, averaged, strict=True))

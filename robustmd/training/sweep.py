@@ -21,13 +21,15 @@ class Failure:
     directory: str | None = None
 
     @classmethod
-    def of(cls, error: Exception, title: str) -> Failure:
+    def of(cls, error: Exception, title: str, directory: str | None = None) -> Failure:
         """A user's mistake is its line and code 2; the rest is ours: code 1, with the place."""
         if isinstance(error, UserError):
-            return cls(2, str(error), title)
+            return cls(2, str(error), title, directory)
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"
-        return cls(1, f"a bug of ours at {where}: {type(error).__name__}: {error}", title)
+        return cls(
+            1, f"a bug of ours at {where}: {type(error).__name__}: {error}", title, directory
+        )
 
 
 def append_failure(record: Path, failure: Failure) -> None:

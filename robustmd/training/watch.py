@@ -15,7 +15,8 @@ LONG = 0.1  # of the run's iterations: a stretch worth a warning
 
 
 class WeightsWatch:
-    """Warns once when exp(H(p)) < 1.05 for a tenth of the run on end, and says which λ would help.
+    """Warns once when exp(H(p)) < 1.05 for a tenth of the run on end, with the same domain on top,
+    and says which λ would help.
 
     Args:
         adversary: the rule; for its regularizer and prior.
@@ -27,9 +28,11 @@ class WeightsWatch:
         self._regularizer: Regularizer | None = getattr(adversary, "regularizer", None)
         self._lam: float = getattr(adversary, "lam", 0.0)
         self._prior = adversary.q
+        reference = getattr(adversary, "reference", None)  # of a rule that plays on f − f*
+        self._reference = [0.0] * len(domains) if reference is None else reference.tolist()
         self._domains = domains
         self._needed = max(1, math.ceil(LONG * iterations))
-        self._length = 0
+        self._length, self._heaviest = 0, -1
         self._loss_sums = [0.0] * len(domains)
         self.warning: str | None = None
 
@@ -37,8 +40,12 @@ class WeightsWatch:
         """The next iteration's weights and losses, in order."""
         if len(self._domains) < 2 or self.warning is not None:
             return
-        if math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) >= FEW:
+        heaviest = max(range(len(row.weights)), key=row.weights.__getitem__)
+        few = math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) < FEW
+        if not few or heaviest != self._heaviest:
             self._length, self._loss_sums = 0, [0.0] * len(self._domains)
+            self._heaviest = heaviest
+        if not few:
             return
         self._length += 1
         self._loss_sums = [s + f for s, f in zip(self._loss_sums, row.batch_losses, strict=True)]
@@ -46,12 +53,14 @@ class WeightsWatch:
             self.warning = self._words(row)
 
     def _words(self, row: Row) -> str:
-        heaviest = self._domains[max(range(len(row.weights)), key=row.weights.__getitem__)]
         text = (
-            f"nearly all weight on {heaviest} for {self._length} iterations up to {row.iteration} "
-            f"(effective number of domains below {FEW})"
+            f"nearly all weight on {self._domains[self._heaviest]} for {self._length} iterations "
+            f"up to {row.iteration} (effective number of domains below {FEW})"
         )
-        means = [total / self._length for total in self._loss_sums]
+        means = [
+            total / self._length - best
+            for total, best in zip(self._loss_sums, self._reference, strict=True)
+        ]
         lam = None
         if self._regularizer is not None:
             lam = lam_keeping_all_in_play(self._regularizer, means, self._prior, FEW)
@@ -60,10 +69,16 @@ class WeightsWatch:
         return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
 
     def state_dict(self) -> dict[str, Any]:
-        return {"length": self._length, "loss_sums": self._loss_sums, "warning": self.warning}
+        return {
+            "length": self._length,
+            "heaviest": self._heaviest,
+            "loss_sums": self._loss_sums,
+            "warning": self.warning,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._length, self.warning = state["length"], state["warning"]
+        self._heaviest = state["heaviest"]
         self._loss_sums = list(state["loss_sums"])
 
 

@@ -8,13 +8,21 @@ from robustmd.adversary import (
     KL,
     L2,
     Adversary,
+    AgnosticAscent,
     BestResponse,
+    CVaR,
     EntropicOT,
+    ExcessAscent,
     Fixed,
+    GroupDRO,
     MirrorAscent,
     MultiplicativeWeights,
+    OptimisticAscent,
     OracleRounds,
     ProjectedAscent,
+    Tilted,
+    TopK,
+    VarianceRisk,
 )
 
 K = 4
@@ -45,6 +53,19 @@ RULES: dict[str, Callable[[], Adversary]] = {
     "best response, KL": lambda: BestResponse(K, KL(), 1.0, prior=HOLED),
     "best response, OT": lambda: BestResponse(K, EntropicOT(), 1.0, prior=HOLED),
     "oracle": lambda: OracleRounds(K, rounds=50, prior=PRIOR),
+    "group DRO": lambda: GroupDRO(K, eta=0.1),
+    "group DRO, adjusted": lambda: GroupDRO(K, adjustment=2.0, sizes=[10, 1000, 50, 7]),
+    "agnostic": lambda: AgnosticAscent(K, eta=0.1),
+    "tilted": lambda: Tilted(K, 2.0, prior=HOLED),
+    "tilted, away from the worst": lambda: Tilted(K, -3.0, prior=PRIOR),
+    "cvar": lambda: CVaR(K, 0.3, prior=PRIOR),
+    "cvar, holed prior": lambda: CVaR(K, 0.9, prior=HOLED),
+    "top 2": lambda: TopK(K, 2),
+    "excess": lambda: ExcessAscent(
+        K, L2(), 1.0, reference=[0.5, 0.0, 2.0, -1.0], total_steps=1000, prior=PRIOR
+    ),
+    "optimistic": lambda: OptimisticAscent(K, L2(), 0.1, total_steps=1000),
+    "variance": lambda: VarianceRisk(K, 1.0),
 }
 
 

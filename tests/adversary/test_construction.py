@@ -6,13 +6,21 @@ import torch
 from robustmd.adversary import (
     KL,
     L2,
+    AgnosticAscent,
     BestResponse,
+    CVaR,
+    ExcessAscent,
     Fixed,
+    GroupDRO,
     MirrorAscent,
     MultiplicativeWeights,
+    OptimisticAscent,
     OracleRounds,
     ProjectedAscent,
     RegretMeter,
+    Tilted,
+    TopK,
+    VarianceRisk,
 )
 
 ANY_RULE = [
@@ -22,6 +30,9 @@ ANY_RULE = [
     lambda k, prior: MultiplicativeWeights(k, total_steps=10, prior=prior),
     lambda k, prior: BestResponse(k, L2(), 1.0, prior=prior),
     lambda k, prior: OracleRounds(k, 10, prior=prior),
+    lambda k, prior: Tilted(k, 1.0, prior=prior),
+    lambda k, prior: CVaR(k, 0.5, prior=prior),
+    lambda k, prior: OptimisticAscent(k, L2(), 1.0, c=0, prior=prior),
     lambda k, prior: RegretMeter(k, L2(), 1.0, prior=prior),
 ]
 
@@ -74,6 +85,23 @@ def test_domains_and_prior(make, k, prior, said):
         (lambda: OracleRounds(2, 5, eta=0), "eta is 0"),
         (lambda: OracleRounds(2, 5, every=0), "every is 0"),
         (lambda: RegretMeter(2, L2(), 0), "lam is 0"),
+        (lambda: GroupDRO(2, eta=0), "eta is 0; it must be a finite number above 0"),
+        (lambda: GroupDRO(2, adjustment=-1, sizes=[1, 1]), "adjustment is -1"),
+        (lambda: GroupDRO(2, adjustment=1), "adjustment is 1, which needs the domains' sizes"),
+        (lambda: GroupDRO(2, adjustment=1, sizes=[5]), "sizes has 1 numbers; it needs .* 2"),
+        (
+            lambda: GroupDRO(2, adjustment=1, sizes=[5, 0]),
+            "sizes is 0.0; it must be a finite number above",
+        ),
+        (lambda: AgnosticAscent(2, eta=-1), "eta is -1"),
+        (lambda: Tilted(2, float("inf")), "tilt is inf; it must be a finite number"),
+        (lambda: CVaR(2, 0), "alpha is 0; it must be a number above 0 and at most 1"),
+        (lambda: CVaR(2, 1.5), "alpha is 1.5"),
+        (lambda: TopK(2, 0), "k is 0; it must be a whole number, 1 or above"),
+        (lambda: TopK(2, 3), "k is 3; there are only 2 domains"),
+        (lambda: ExcessAscent(2, L2(), 1, c=0, reference=[1]), "reference has 1 numbers"),
+        (lambda: ExcessAscent(2, L2(), 1, c=0, reference=[1, float("nan")]), "reference is nan"),
+        (lambda: VarianceRisk(2, -1), "beta is -1"),
     ],
 )
 def test_a_value_out_of_range(make, said):

@@ -30,8 +30,10 @@ def check_stays_a_distribution(rule, updates):
             seen[i].copy_(rule.weights)
             precise[i].copy_(rule.p)
         for weights in (seen, precise):
-            assert weights.min() >= 0
-            assert (weights.double().sum(dim=1) - 1).abs().max() < 1e-6  # NaN fails as well
+            assert rule.signed or weights.min() >= 0
+            # Σ|p_k| is 1 but for signed weights, which may be large and cancel. NaN fails as well.
+            sums, sizes = weights.double().sum(dim=1), weights.double().abs().sum(dim=1)
+            assert ((sums - 1).abs() < 1e-6 * sizes.clamp(min=1)).all()
     for name, state in rule.state_dict().items():
         assert state.isfinite().all(), name
 
@@ -49,7 +51,7 @@ def test_weights_are_the_float32_of_the_distribution(make_rule):
     rule = make_rule()
     assert rule.weights.dtype == torch.float32
     assert rule.p.dtype == torch.float64
-    assert rule.weights.min() >= 0
+    assert rule.weights.min() >= 0  # p₁ is a distribution, also of signed rules
     assert abs(float(rule.weights.double().sum()) - 1) < 1e-6
     for losses in torch.eye(K):
         assert torch.equal(rule.weights, rule.p.float())
@@ -140,8 +142,8 @@ def test_a_domain_never_seen_counts_with_the_mean_of_the_others(make_rule):
     for a, b in ((3.0, 1.0), (5.0, 2.0)):  # the mean is of what is known by then
         play = masked.update(torch.tensor([a, torch.nan, b, 0.0]), present=present)
         mean = (a + b) / 2
-        plain.update(torch.tensor([a, mean, b, mean]))
-        assert play.losses.tolist() == [a, mean, b, mean]
+        same = plain.update(torch.tensor([a, mean, b, mean]))
+        assert torch.equal(play.losses, same.losses)
     assert torch.equal(masked.p, plain.p)
 
 
@@ -149,7 +151,7 @@ def test_an_iteration_without_any_domain_changes_nothing_it_should_not(make_rule
     rule = make_rule()
     nobody = torch.zeros(K, dtype=torch.bool)
     play = rule.update(torch.full((K,), torch.nan), present=nobody)
-    assert play.losses.tolist() == [0.0] * K
+    assert torch.equal(play.losses, make_rule().update(torch.zeros(K)).losses)
     assert abs(float(rule.weights.sum()) - 1) < 1e-6
 
 

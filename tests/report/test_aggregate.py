@@ -70,9 +70,20 @@ def test_other_domains_are_another_table_and_folders_stay_in_the_report(outputs)
     assert [section.folder for section in found] == ["data", "_x", "_x-2"]
 
 
-def test_seeds_that_a_row_lacks_are_named(outputs):
-    for seed in (0, 1, 2):
-        outputs.run("even", seed)
-    outputs.run("opt", 1)
-    (section,), _ = sections(collect(outputs.root).runs)
-    assert [(g.label, seeds) for g, seeds in section.missing_seeds()] == [("opt", (0, 2))]
+def test_configurations_of_a_method_are_counted_unfinished_ones_too(outputs):
+    outputs.run("even")
+    outputs.run("opt", settings={"lam": 0.1}, folder="1")
+    outputs.run("opt", 1, settings={"lam": 0.1}, folder="1")
+    outputs.run("opt", settings={"lam": 1.0}, folder="2")
+    outputs.run("opt", settings={"lam": 9.0}, folder="3", extra={"status": "diverged"})
+    found = collect(outputs.root)
+    (section,), _ = sections(found.runs, problems=found.problems)
+    counts = [(group.label, group.configurations) for group in section.groups]
+    assert counts == [("even", 1), ("opt λ=0.1", 3), ("opt λ=1", 3)]
+
+
+def test_a_key_younger_than_a_run_has_its_recorded_default(outputs):
+    outputs.run("opt", 0, data="digits", settings={"lam": 1.0})
+    younger = {"lam": 1.0, "step": "theory", "prior": None}
+    outputs.run("opt", 1, data="digits", settings=younger, folder="1")
+    assert labels(outputs) == ["opt"]

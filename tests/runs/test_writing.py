@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,10 +75,10 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def test_rows_are_cut_back_to_where_a_checkpoint_was(run: RunDirectory) -> None:
     run.append_metrics([(0, "0.000", "train", "a", 2.5, 10.0, 60)])
-    lengths = run.lengths()
+    extents = run.extents()
     text = (run.path / files.METRICS).read_text()
     run.append_metrics([(4, "1.000", "train", "a", 1.5, 20.0, 60)])
-    run.cut_back(lengths)
+    run.cut_back(extents)
     assert (run.path / files.METRICS).read_text() == text
     assert text.splitlines() == [
         "iteration,seconds,split,domain,loss,accuracy,examples",
@@ -91,7 +92,7 @@ def test_a_new_start_leaves_nothing_of_the_old(run: RunDirectory) -> None:
     with run.locked():
         run.begin({"seed": 0}, {"device": "cpu"})
     assert not (run.path / files.LOG).exists()
-    assert checkpoints.newest(run.path) is None
+    assert not list(checkpoints.newest_first(run.path))
 
 
 def test_the_last_two_checkpoints_are_kept_and_a_damaged_one_is_passed_over(
@@ -106,9 +107,33 @@ def test_the_last_two_checkpoints_are_kept_and_a_damaged_one_is_passed_over(
     ]
     newest = folder / "iteration-00000015.pt"
     newest.write_bytes(newest.read_bytes()[:100])
-    found = checkpoints.newest(run.path)
-    assert found is not None
-    assert found["iteration"] == 10
+    said: list[str] = []
+    ((iteration, found),) = checkpoints.newest_first(run.path, said.append)
+    assert (iteration, found["iteration"]) == (10, 10)
+    assert len(said) == 1
+    assert said[0].startswith(f"{newest}: cannot be read as a checkpoint (")
+
+
+def test_one_wrong_bit_in_a_checkpoint_is_seen(run: RunDirectory) -> None:
+    """torch writes checksums into its files and reads none of them."""
+    checkpoints.save(run.path, 5, {"w": torch.ones(1000)})
+    (path,) = (run.path / files.CHECKPOINTS).iterdir()
+    content = bytearray(path.read_bytes())
+    content[content.index(torch.ones(8).numpy().tobytes()) + 100] ^= 1
+    path.write_bytes(content)
+    assert not torch.equal(torch.load(path)["w"], torch.ones(1000))
+    said: list[str] = []
+    assert not list(checkpoints.newest_first(run.path, said.append))
+    assert "is damaged" in said[0]
+
+
+def test_a_compressed_checkpoint_is_refused_before_it_unfolds(run: RunDirectory) -> None:
+    path = run.path / files.CHECKPOINTS / "iteration-00000005.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(10**7))
+    said: list[str] = []
+    assert not list(checkpoints.newest_first(run.path, said.append))
+    assert "it is compressed" in said[0]
 
 
 class Evil:

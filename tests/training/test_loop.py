@@ -1,11 +1,14 @@
 """The iteration itself: gradients, order of events, and that p is a constant of the step."""
 
+import csv
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
-from robustmd.adversary import L2, Adversary, Fixed, ProjectedAscent
+from robustmd.adversary import L2, Adversary, Fixed, ProjectedAscent, VarianceRisk
 from robustmd.training.loop import domain_losses
 
 
@@ -57,3 +60,29 @@ def test_the_weights_are_never_differentiated_through(batch) -> None:
     adversary.update(losses)
     assert not adversary.weights.requires_grad
     assert all(not buffer.requires_grad for buffer in adversary.buffers())
+
+
+def test_the_variance_rule_gives_exactly_the_gradient_of_its_objective(batch) -> None:
+    model, images, labels = batch
+    rule = VarianceRisk(3, beta=2.0)
+    losses = domain_losses(model(images), labels, 3)
+    rule.update(losses)  # before the weighted sum: it weighs the current batch
+    parameters = list(model.parameters())
+    ours = torch.autograd.grad(rule.weights @ losses, parameters, retain_graph=True)
+    objective = losses.mean() + 2.0 * losses.var(correction=0)
+    for weighted, exact in zip(ours, torch.autograd.grad(objective, parameters), strict=True):
+        torch.testing.assert_close(weighted, exact)
+
+
+@pytest.mark.parametrize(("method", "current"), [("topk", True), ("afl", False)])
+def test_a_rule_without_memory_weighs_the_batch_whose_losses_it_saw(
+    train: Any, method: str, current: bool
+) -> None:
+    """topk has all the weight on the worst domain of the same row; afl starts at even weights."""
+    outcome = train(f"method={method}", "logging.every=1")
+    with (outcome.directory / "weights.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for first, second in zip(rows[::2], rows[1::2], strict=True):
+        worst = max(first, second, key=lambda row: float(row["batch_loss"]))
+        assert (float(worst["weight"]) == 1.0) == current
+    assert (float(rows[0]["weight"]) == 0.5) == (not current)

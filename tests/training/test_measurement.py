@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from robustmd.training import measurement
+from robustmd.training.batches import Draw
 from robustmd.training.measurement import Measure, measure, worst
 from robustmd.training.resident import gather_batch, normalised, resident_splits
 
@@ -81,7 +82,7 @@ def test_the_worst_is_the_largest_loss_and_the_smallest_accuracy() -> None:
 def test_batches_line_up_images_and_labels_domain_by_domain() -> None:
     domains = synthetic_domains()
     examples = list(resident_splits(domains, CPU)["train"].values())
-    images, labels = gather_batch(examples, torch.tensor([[2, 5], [4, 0]]))
+    images, labels = gather_batch(examples, Draw(torch.tensor([[2, 5], [4, 0]])))
     assert images.shape == (4, 3, 32, 32)
     assert images.is_contiguous(memory_format=torch.channels_last)
     for place, (domain, row) in enumerate([("a", 2), ("a", 5), ("b", 4), ("b", 0)]):

@@ -38,10 +38,17 @@ def summary(directory: Path) -> dict[str, Any]:
     return json.loads((directory / "summary.json").read_text())
 
 
+NEEDS = {  # what a method cannot do without in a run of 12 iterations
+    "best_response": ["method.every=4"],
+    "oracle": ["method.every=4"],
+    "regret": ["method.reference=[0.1,0.2]"],
+    "retrain": ["method.weights=[0.25,0.75]"],
+}
+
+
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_trains_and_writes_a_whole_directory(train: Train, method: str) -> None:
-    extra = [f"method.every={4}"] if method in ("best_response", "oracle") else []
-    outcome = train(f"method={method}", *extra)
+    outcome = train(f"method={method}", *NEEDS.get(method, []))
     assert (outcome.status, outcome.exit_code) == ("finished", 0)
     found = summary(outcome.directory)
     assert found["status"] == "finished"
@@ -50,7 +57,8 @@ def test_every_method_trains_and_writes_a_whole_directory(train: Train, method: 
     assert sum(weights) == pytest.approx(1, abs=1e-6)
     metrics = rows(outcome.directory)
     splits = {row["split"] for row in metrics}
-    averaged = {"train_averaged", "test_averaged"} if method == "minimax" else set()
+    returns_average = method in ("minimax", "afl")
+    averaged = {"train_averaged", "test_averaged"} if returns_average else set()
     assert splits == {"train", "test"} | averaged
     assert {row["iteration"] for row in metrics if row["split"] == "train"} == {
         "0",
@@ -59,7 +67,7 @@ def test_every_method_trains_and_writes_a_whole_directory(train: Train, method: 
         "12",
     }
     last = [row for row in metrics if row["iteration"] == "12" and row["split"] == "train"]
-    assert ("weights_averaged" in found) == (method == "minimax")
+    assert ("weights_averaged" in found) == returns_average
     assert found["worst"]["train"]["loss"] == max(float(row["loss"]) for row in last)
     assert found["worst"]["train"]["accuracy"] == min(float(row["accuracy"]) for row in last)
     config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
@@ -132,12 +140,23 @@ def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
 
 @pytest.mark.parametrize(
     ("method", "after"),
-    [("even", 3), ("opt", 5), ("opt", 11), ("ot", 8), ("kl", 4), ("minimax", 7), ("oracle", 9)],
+    [
+        ("even", 3),
+        ("opt", 5),
+        ("opt", 11),
+        ("ot", 8),
+        ("kl", 4),
+        ("minimax", 7),
+        ("oracle", 9),
+        ("groupdro", 6),
+        ("optimistic", 8),
+        ("vrex", 4),
+    ],
 )
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, after: int
 ) -> None:
-    extra = ["method.every=4"] if method == "oracle" else []
+    extra = NEEDS.get(method, [])
     whole = train(f"method={method}", *extra, outputs=tmp_path / "whole")
     draw = session_module.BatchStream.draw
 
@@ -157,7 +176,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
     for name in ("metrics.csv", "weights.csv"):
         assert rows(resumed.directory, name) == rows(whole.directory, name)
     ours, theirs = summary(resumed.directory), summary(whole.directory)
-    for key in ("final", "worst", "weights", "regret"):
+    for key in ("final", "worst", "weights", "weights_mean", "regret"):
         assert ours.get(key) == theirs.get(key)
 
 

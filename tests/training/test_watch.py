@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from robustmd.adversary import L2, Fixed, MirrorAscent, ProjectedAscent
+from robustmd.adversary import L2, ExcessAscent, Fixed, MirrorAscent, ProjectedAscent
 from robustmd.training.history import Diverged, History, Row
 from robustmd.training.watch import WeightsWatch
 
@@ -43,10 +43,25 @@ def test_the_lambda_for_kl_is_the_smallest_that_spreads_the_weights_enough() -> 
     assert float(torch.special.entr(odds).sum().exp()) < 1.06
 
 
+def test_the_lambda_for_the_excess_is_of_the_excess() -> None:
+    watched = watch(ExcessAscent(2, L2(), 0.01, reference=[0.1, 0.12], total_steps=100))
+    see(watched, [(0.0, 1.0)] * 10)
+    # f − f* = (0.1, 1.15): λ > (0.625 − 0.1)/0.5 = 1.05
+    assert "method.lam=1.1 keeps every domain in play" in str(watched.warning)
+
+
 def test_short_stretches_and_shared_weights_are_no_matter() -> None:
     watched = watch()
     see(watched, ([(0.0, 1.0)] * 9 + [(0.3, 0.7)]) * 5)
     assert watched.warning is None
+
+
+def test_weights_that_jump_between_domains_leave_none_out() -> None:
+    watched = watch()
+    see(watched, [(0.0, 1.0), (1.0, 0.0)] * 20)
+    assert watched.warning is None
+    see(watched, [(1.0, 0.0)] * 9)
+    assert "nearly all weight on a for 10 iterations" in str(watched.warning)
 
 
 def test_a_stretch_goes_on_across_a_checkpoint() -> None:

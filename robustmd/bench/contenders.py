@@ -1,0 +1,54 @@
+"""The loops that are compared: the bare model, ours, and the one that is commonly written."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from robustmd.bench.timing import Step
+from robustmd.bench.workload import Workload
+from robustmd.domains.domain import DomainSet
+from robustmd.training.batches import BatchStream
+from robustmd.training.clock import Clock
+from robustmd.training.history import History
+from robustmd.training.learner import build_learner
+from robustmd.training.loop import iterate
+from robustmd.training.resident import gather_batch, resident_splits
+
+
+def bare(workload: Workload, domains: DomainSet, device: torch.device, precision: str) -> Step:
+    """The limit: forward, backward and SGD on one batch that already lies on the device."""
+    learner = build_learner(workload.config("even", precision), domains, len(domains), device)
+    examples = list(resident_splits(domains, device)["train"].values())
+    sizes = dict(zip(domains.names, map(len, examples), strict=True))
+    batches = BatchStream(sizes, workload.batch_size, seed=0)
+    images, labels = gather_batch(examples, batches.draw(0))
+
+    def step() -> None:
+        loss = functional.cross_entropy(learner.logits(images), labels)
+        learner.optimizer.zero_grad()
+        loss.backward()
+        learner.optimizer.step()
+
+    return step
+
+
+def ours(
+    workload: Workload, domains: DomainSet, device: torch.device, method: str, precision: str
+) -> Step:
+    """An iteration of `robustmd train`: batch, model, adversary, log; read every 10 iterations."""
+    config = workload.config(method, precision)
+    learner = build_learner(config, domains, len(domains), device)
+    examples = list(resident_splits(domains, device)["train"].values())
+    sizes = dict(zip(domains.names, map(len, examples), strict=True))
+    batches = BatchStream(sizes, workload.batch_size, seed=0)
+    history = History(domains.names, config.logging.every, device)
+    clock = Clock(device)
+
+    def step() -> None:
+        iterate(learner, batches, examples, history, clock)
+        if history.full:
+            clock.settle()
+            history.read()
+
+    return step

@@ -1,0 +1,71 @@
+"""The bench's numbers for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+
+
+def show(result: Mapping[str, Any], console: Console) -> None:
+    """Prints what `run_bench` returned."""
+    environment = result["environment"]
+    console.print(
+        f"{environment['device']} · {environment['cpu']} · {environment['threads']} threads · "
+        f"torch {environment['packages']['torch']} · commit {str(environment['git_commit'])[:8]}",
+        markup=False,
+    )
+    for name, workload in result["workloads"].items():
+        console.print(_loops(name, workload))
+    console.print(_growth(result["growth"]), _updates(result["update_microseconds"]))
+    console.print(_lines(result), markup=False, highlight=False)
+
+
+def _loops(name: str, workload: Mapping[str, Any]) -> RenderableType:
+    times = Table("loop", "ms an iteration", title=f"{name}, batch {workload['batch_size']}, fp32")
+    for loop, milliseconds in workload["milliseconds"].items():
+        times.add_row(loop, f"{milliseconds:.2f}")
+    ratios = Table("ratio", "median", "95 % interval", "n")
+    for pair, ratio in workload["ratios"].items():
+        ratios.add_row(pair, *_ratio_cells(ratio))
+    rates = (
+        f"training: {workload['images_per_second']:,.0f} images/s, "
+        f"{workload['flop_per_second'] / 1e9:,.1f} GFLOP/s"
+    )
+    return Group(times, ratios, rates)
+
+
+def _growth(growth: Mapping[str, Any]) -> RenderableType:
+    table = Table("domains", "ms an iteration", "ratio to K = 2", "95 % interval", "n")
+    table.title = "opt at one batch size, by the number of domains K"
+    for K, milliseconds in growth["milliseconds"].items():
+        ratio = growth["ratios"].get(f"{K}/2")
+        table.add_row(K, f"{milliseconds:.2f}", *(_ratio_cells(ratio) if ratio else ("", "", "")))
+    return table
+
+
+def _updates(updates: Mapping[str, Mapping[int, float]]) -> RenderableType:
+    sizes = list(next(iter(updates.values())))
+    table = Table("update, µs", *(f"K = {K}" for K in sizes))
+    for method, by_size in updates.items():
+        table.add_row(method, *(f"{by_size[K]:,.0f}" for K in sizes))
+    return table
+
+
+def _lines(result: Mapping[str, Any]) -> str:
+    measured, seconds = result["measurement"], result["seconds"]
+    median, interval, _ = _ratio_cells(measured["ratio"])
+    return (
+        f"measurement: {measured['images_per_second']:,.0f} images/s, {median} {interval} of the "
+        "bare forward passes' time\n"
+        f"robustmd --help: {seconds['help']:.2f} s; train data=digits_mini to its first "
+        f"measurement: {seconds['first_cold']:.1f} s cold, {seconds['first_warm']:.1f} s warm\n"
+        f"peak memory: {result['peak_bytes'] / 2**20:,.0f} MiB"
+    )
+
+
+def _ratio_cells(ratio: Mapping[str, float]) -> tuple[str, str, str]:
+    interval = f"[{ratio['low']:.3f}, {ratio['high']:.3f}]"
+    return f"{ratio['median']:.3f}", interval, f"{ratio['pairs']:.0f}"

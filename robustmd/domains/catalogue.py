@@ -1,0 +1,62 @@
+"""What is at hand of each known data set, without reading any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from robustmd.domains import digits, imagenet, licences, official, oxford_pets, svhn
+from robustmd.domains.sources import find
+
+
+@dataclass(frozen=True)
+class Entry:
+    """licence: one line; size: bytes of what is fetched, 0 for nothing; state: whether it is there,
+    in a few words."""
+
+    licence: str
+    size: int
+    state: str
+
+
+def entry(name: str, data_dir: Path) -> Entry | None:
+    """Of the data set of that name, as it lies below `data_dir`; None for one that is made of
+    another or of a user's own files. Raises UserError for a folder that cannot be read."""
+    look = _LOOK.get(name)
+    return look(data_dir) if look else None
+
+
+def _digits_mini(_: Path) -> Entry:
+    return Entry(f"{licences.CC_BY_4}; {licences.FONTS}", 0, "in the package")
+
+
+def _digits(data_dir: Path) -> Entry:
+    sources = digits.digit_sources(extra=False)
+    there = {s.title: len(find(s, data_dir)) == len(s.files) for s in sources}
+    size = sum(official.MNIST_SIZES.values())
+    size += sum(official.SVHN_SIZES[name] for name in svhn.FILES)
+    return Entry("; ".join(f"{s.title} {s.licence}" for s in sources), size, _state(there))
+
+
+def _pets(data_dir: Path) -> Entry:
+    there = {
+        "ImageNet": any((data_dir / name / "train").is_dir() for name in imagenet.FOLDERS),
+        "VGG": (data_dir / oxford_pets.FOLDER / "images").is_dir(),
+    }
+    size = official.PETS_IMAGES.size + official.PETS_ANNOTATIONS.size
+    return Entry(f"{imagenet.LICENCE}; VGG {oxford_pets.LICENCE}", size, _state(there))
+
+
+def _state(there: Mapping[str, bool]) -> str:
+    """As in "MNIST there, SVHN missing"."""
+    return ", ".join(
+        f"{title} {'there' if is_there else 'missing'}" for title, is_there in there.items()
+    )
+
+
+_LOOK: Mapping[str, Callable[[Path], Entry]] = {
+    "digits_mini": _digits_mini,
+    "digits": _digits,
+    "pets": _pets,
+}

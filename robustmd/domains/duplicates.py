@@ -1,0 +1,145 @@
+"""The same image twice: within a split, in two splits of a domain, or in two domains.
+
+Images are the same if all their pixels as prepared are. Two steps, so that most pixels are never
+read: of every image a checksum of the 1 KiB in its middle; then, of the images that share theirs
+with another, a digest of the whole. Memory: 16 bytes an image, and more only for duplicates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from robustmd.domains.domain import SPLITS, DomainSet, Examples
+
+PROBE_BYTES = 1024
+DIGEST_BYTES = 16  # of blake2b: no two different images share one by chance
+SHOWN = 5  # pairs of splits in a warning
+
+
+@dataclass(frozen=True)
+class Place:
+    """One split of one domain."""
+
+    domain: str
+    split: str
+
+    def __str__(self) -> str:
+        return f"{self.domain} {self.split}"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Images that two splits share, or, where both are one split, that it holds more than once.
+
+    images: how many different ones, ≥ 1
+    examples: how many of second's examples show one of them, ≥ images
+    """
+
+    first: Place
+    second: Place
+    images: int
+    examples: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A split whose images are looked at: rows int64 [n] of images uint8 [N, H·W·3]."""
+
+    place: Place
+    images: np.ndarray
+    rows: np.ndarray
+
+
+def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
+    """Every pair of splits that share images, in the data set's order, and splits with repeats.
+
+    Domains that are made of the very same stored images, as a domain and its noisy copies are, are
+    looked at once: what they share is meant.
+    """
+    parts = list(_parts(data))
+    part = np.repeat(np.arange(len(parts)), [len(p.rows) for p in parts])
+    row = np.concatenate([p.rows for p in parts])
+    probes = np.concatenate([_probes(p) for p in parts])
+    _, probe, sharing = np.unique(probes, return_inverse=True, return_counts=True)
+    suspects = np.flatnonzero(sharing[probe] > 1)
+    groups: dict[bytes, int] = {}
+    group = np.array(
+        [groups.setdefault(_digest(parts[part[i]], row[i]), len(groups)) for i in suspects],
+        dtype=np.int64,
+    )
+    counts = np.zeros((len(groups), len(parts)), dtype=np.int64)  # [image, part]
+    np.add.at(counts, (group, part[suspects]), 1)
+    return tuple(_shared([p.place for p in parts], counts[counts.sum(axis=1) > 1]))
+
+
+def _parts(data: DomainSet) -> Iterator[_Part]:
+    seen: list[np.ndarray] = []
+    for domain in data:
+        if any(np.may_share_memory(domain.train.images, images) for images in seen):
+            continue
+        seen.append(domain.train.images)
+        for split in SPLITS:
+            examples = domain.split(split)
+            if examples is not None:
+                flat = examples.images.reshape(len(examples.images), -1)
+                yield _Part(Place(domain.name, split), flat, stored_rows(examples))
+
+
+def stored_rows(examples: Examples) -> np.ndarray:
+    """The stored images of a split, each once whatever is made of it: int64 [n]."""
+    return np.arange(len(examples.images)) if examples.rows is None else examples.rows
+
+
+def _probes(part: _Part) -> np.ndarray:
+    """A checksum of the middle of every image: uint32 [n]."""
+    length = part.images.shape[1]
+    start = max(0, (length - PROBE_BYTES) // 2)
+    middle = part.images[:, start : start + PROBE_BYTES]
+    return np.fromiter((zlib.crc32(middle[r]) for r in part.rows), np.uint32, len(part.rows))
+
+
+def _digest(part: _Part, row: int) -> bytes:
+    return hashlib.blake2b(part.images[row], digest_size=DIGEST_BYTES).digest()
+
+
+def _shared(places: list[Place], counts: np.ndarray) -> Iterator[Shared]:
+    """From the times that each duplicated image occurs in each place: int64 [images, places]."""
+    present = (counts > 0).astype(np.int64)
+    images = present.T @ present  # [a, b]: different images in both
+    examples = present.T @ counts  # [a, b]: examples of b that are in a
+    repeats = counts * (counts > 1)
+    for a, first in enumerate(places):
+        if repeats[:, a].any():
+            yield Shared(first, first, int((counts[:, a] > 1).sum()), int(repeats[:, a].sum()))
+        for b in range(a + 1, len(places)):
+            if images[a, b]:
+                yield Shared(first, places[b], int(images[a, b]), int(examples[a, b]))
+
+
+def duplicate_warnings(found: tuple[Shared, ...]) -> list[str]:
+    """What a reader of results should be told, a line each: leaks between a domain's splits, and
+    images in two domains. Repeats within one split are no reason for doubt, and left out."""
+    leaks = [s for s in found if s.first.domain == s.second.domain and s.first != s.second]
+    across = [s for s in found if s.first.domain != s.second.domain]
+    lines = []
+    if leaks:
+        lines.append(
+            "the same image in two splits of a domain: "
+            + _few([f"{s.examples:,} of {s.second} are in {s.first.split}" for s in leaks])
+        )
+    if across:
+        lines.append(
+            "the same image in two domains: "
+            + _few([f"{s.images:,} in {s.first} and {s.second}" for s in across])
+        )
+    return lines
+
+
+def _few(texts: list[str]) -> str:
+    more = f" and {len(texts) - SHOWN} more pairs" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more

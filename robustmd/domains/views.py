@@ -1,0 +1,79 @@
+"""How stored images become examples: variants (flips and turns), a crop, noise.
+
+Only their description is here, so that reading data needs no torch; `training.augment` carries it
+out on the device, in this order: variant, crop, noise. Nothing is ever stored more than once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Matrix = tuple[float, float, float, float]
+
+
+def _turn(degrees: int) -> Matrix:
+    """Counter-clockwise about the centre, with y downwards; to 15 digits, as Pillow has it."""
+    c, s = (round(f(math.radians(degrees)), 15) for f in (math.cos, math.sin))
+    return (c, -s, s, c)
+
+
+# (a, b, c, d): the pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y).
+VARIANTS: Mapping[str, Matrix] = {
+    "identity": (1.0, 0.0, 0.0, 1.0),
+    "flip_horizontal": (-1.0, 0.0, 0.0, 1.0),
+    "flip_vertical": (1.0, 0.0, 0.0, -1.0),
+    **{f"rotate_{degrees}": _turn(degrees) for degrees in range(45, 360, 45)},
+}
+
+
+@dataclass(frozen=True)
+class Views:
+    """What is seen of each stored image of a split. The default: the image, once, as it is.
+
+    variants: of `VARIANTS`, distinct, V ≥ 1. Each stored image counts once for each: position p of
+        the split is image p // V in variant p % V. Rotations are bilinear with black corners, as
+        Pillow's `rotate(angle, resample=BILINEAR)`; right angles and flips move pixels exactly.
+    crop: side s in pixels, of a random s×s crop in training and the central one in measurement;
+        None: the whole image.
+    sigma: σ ≥ 0 of the noise N(0, σ²) added to every pixel and channel on the 0..255 scale, then
+        rounded and clipped: fresh at each draw in training, fixed for each image in measurement.
+
+    `Domain` checks them, since it can name the domain and the split.
+    """
+
+    variants: tuple[str, ...] = ("identity",)
+    crop: int | None = None
+    sigma: float = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Is it the stored image itself that is seen, once?"""
+        return self == Views()
+
+    def size_seen(self, height: int, width: int) -> tuple[int, int]:
+        """(height, width) of what is seen of a stored image of that size."""
+        return (height, width) if self.crop is None else (self.crop, self.crop)
+
+    def fault(self, height: int, width: int) -> str | None:
+        """What is wrong with these views of images of that size, in words, or None."""
+        unknown = [name for name in self.variants if name not in VARIANTS]
+        turned = [name for name in self.variants if name.startswith("rotate")]
+        fault = None
+        if unknown:
+            fault = f"variant {unknown[0]!r} is unknown; allowed are {', '.join(VARIANTS)}"
+        elif not self.variants or len(set(self.variants)) < len(self.variants):
+            fault = f"variants {list(self.variants)}: at least one is needed, none twice"
+        elif turned and height != width:
+            fault = f"images of {height}×{width} cannot take {turned[0]}; make them square"
+        elif self.crop is not None and not 1 <= self.crop <= min(height, width):
+            fault = f"a crop of {self.crop} does not fit images of {height}×{width}"
+        elif not 0 <= self.sigma < math.inf:  # also refuses NaN
+            fault = f"noise of σ = {self.sigma}; it must be a finite number ≥ 0"
+        return fault
+
+    def in_words(self) -> str:
+        """One text for equal views and another for different ones, as a fingerprint needs."""
+        return json.dumps([list(self.variants), self.crop, float(self.sigma)])

@@ -1,0 +1,1 @@
+"""When does which method help? Synthetic domains whose worst-case optimum a solver knows."""

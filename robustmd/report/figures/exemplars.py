@@ -1,0 +1,82 @@
+"""Example images of every domain, where a run kept some and the licence lets them be shown."""
+
+import io
+import stat
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+from robustmd.report.aggregate import Section
+from robustmd.report.figures.drawn import Drawn
+from robustmd.report.licences import licences_of, may_be_shown
+from robustmd.report.style import figure_style, figure_text
+from robustmd.runs.run import Run
+
+FILE = "examples.png"
+MAX_BYTES = 16 * 2**20
+MAX_PIXELS = 2**22
+
+
+def draw(section: Section) -> Drawn | None:
+    """The examples.png of the section's first run that has one; None where there is none.
+
+    A report is made to be passed on, and so is that file: the run left out the domains whose
+    licence does not let their pictures be. Where that is every domain there is no figure.
+    """
+    licences = licences_of(section)
+    shown = [name for name in section.domains if may_be_shown(licences.get(name, ""))]
+    picture = _first_picture(section) if shown else None
+    if picture is None:
+        return None
+    height, width = picture.shape[:2]
+    with figure_style():
+        inches = 6.4
+        figure = Figure(figsize=(inches, 0.5 + inches * height / width), layout="constrained")
+        axis = figure.subplots()
+        axis.imshow(picture, interpolation="nearest")
+        axis.set_axis_off()
+        figure.suptitle(figure_text(section.data), fontsize=10)
+    names = ", ".join(shown)
+    left_out = [name for name in section.domains if name not in shown]
+    without = f" Left out for their licence: {', '.join(left_out)}." if left_out else ""
+    return Drawn(
+        "examples",
+        "Example images",
+        f"Training images of each domain, as the model is given them: {names}.{without}",
+        f"Example images of {names}.",
+        figure,
+    )
+
+
+def _first_picture(section: Section) -> np.ndarray | None:
+    """RGB [H, W, 3] uint8."""
+    for run in section.runs:
+        content = _bytes(run)
+        if content is not None:
+            picture = _decoded(content)
+            if picture is not None:
+                return picture
+    return None
+
+
+def _bytes(run: Run) -> bytes | None:
+    """Of a regular file of the run's own; a symbolic link is not followed."""
+    path = run.path / FILE
+    try:
+        found = path.lstat()
+        is_sound = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
+        return path.read_bytes() if is_sound else None
+    except OSError:
+        return None
+
+
+def _decoded(content: bytes) -> np.ndarray | None:
+    """Of a PNG that is no bomb; None for anything else, whatever it is."""
+    try:
+        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+            if image.width * image.height > MAX_PIXELS:
+                return None
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None

@@ -1,0 +1,51 @@
+"""Every figure that the runs of one data set allow, in the order of a report."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from robustmd.report.figures import (
+    best_and_worst,
+    exemplars,
+    gaps,
+    lam,
+    paired,
+    regret,
+    running_time,
+    static_front,
+    weights,
+    worst_case,
+)
+from robustmd.report.figures.drawn import Drawn
+from robustmd.report.figures.traces import read_traces
+
+if TYPE_CHECKING:
+    from robustmd.report.result import SectionReport
+
+
+def draw_all(one: "SectionReport") -> Iterator[Drawn]:
+    """Draws each figure when it is asked for; weights.csv of each run is read once.
+
+    Raises nothing for what runs lack: a figure that they do not allow is not there.
+    """
+    section, kind = one.section, one.table.spread
+    traces = read_traces(section.runs)
+    makers: tuple[Callable[[], Drawn | None], ...] = (
+        lambda: worst_case.draw(section, traces, kind),
+        lambda: worst_case.draw_together(section, traces, kind),
+        lambda: paired.draw(section.data, one.comparisons),
+        lambda: static_front.draw(section.data, one.front, kind),
+        lambda: gaps.draw_discrepancy(section, traces, kind),
+        lambda: best_and_worst.draw(section, traces, kind),
+        lambda: weights.draw_weights(section, traces, kind),
+        lambda: weights.draw_effective(section, traces, kind),
+        lambda: gaps.draw_drift(section, traces, kind),
+        lambda: lam.draw_worst(section, kind),
+        lambda: lam.draw_curves(section, traces, kind),
+        lambda: regret.draw(section.data, one.regrets, kind),
+        lambda: running_time.draw(section),
+        lambda: exemplars.draw(section),
+    )
+    for make in makers:
+        drawn = make()
+        if drawn is not None:
+            yield drawn

@@ -1,0 +1,164 @@
+"""Panels of lines with bands, their names beside the line ends or below the figure."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from robustmd.report.figures.bands import Band
+from robustmd.report.figures.names import place_labels
+from robustmd.report.style import Style, figure_style, figure_text
+
+FEW = 4  # lines of a panel that can carry their names at their ends
+SHORT = 26  # letters of such a name
+WIDEST = 60  # letters of a name in the legend before it is broken
+PANEL = (4.2, 2.9)  # inches
+
+
+@dataclass(frozen=True)
+class Line:
+    """`label` as it is shown; `band` may be empty, then nothing is drawn."""
+
+    label: str
+    band: Band
+    style: Style
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes; `zero` draws a line at 0, `limits` fixes the vertical axis."""
+
+    title: str
+    ylabel: str
+    lines: tuple[Line, ...]
+    log: bool = False
+    zero: bool = False
+    limits: tuple[float, float] | None = None
+
+
+def line_figure(
+    title: str, panels: Sequence[Panel], *, columns: int = 2, share_y: bool = False
+) -> Figure:
+    """Lines over iterations, `columns` panels beside each other.
+
+    Names stand at the ends of the lines where every panel has at most `FEW` short ones, else in one
+    legend below the figure, which is made higher for it.
+    """
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    direct = all(
+        len(panel.lines) <= FEW and all(len(line.label) <= SHORT for line in panel.lines)
+        for panel in panels
+    )
+    entries = legend_entries([line for panel in panels for line in panel.lines])
+    width = PANEL[0] * columns + (0.5 if columns == 1 and direct else 0)
+    legend_columns, legend_height = (1, 0.0) if direct else legend_shape(entries, width)
+    with figure_style():
+        height = 0.4 + PANEL[1] * rows + legend_height
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y).ravel()
+        for place, panel in enumerate(panels):
+            draw_panel(axes[place], panel)
+        for unused in axes[len(panels) :]:
+            unused.remove()
+        figure.suptitle(figure_text(title), fontsize=10)
+        figure.get_layout_engine().set(w_pad=0.1)  # type: ignore[union-attr, call-arg]
+        if direct:
+            figure.draw_without_rendering()  # the axes' size decides where names have room
+            for axis, panel in zip(axes, panels, strict=False):
+                place_labels(axis, [(line.label, line.band, line.style) for line in panel.lines])
+        else:
+            add_legend(figure, entries, legend_columns)
+    return figure
+
+
+def draw_panel(axis: Axes, panel: Panel) -> None:
+    """Lines, bands, axis labels; no names."""
+    log = panel.log and any((line.band.mean > 0).any() for line in panel.lines)
+    if log:
+        axis.set_yscale("log")
+    for place, line in enumerate(panel.lines):
+        if len(line.band):
+            draw_line(axis, line, place, log=log)
+    if panel.zero:
+        axis.axhline(0.0, color="0.4", linewidth=0.8, zorder=1)
+    axis.set_title(wrapped(panel.title, 44))
+    axis.set_xlabel("iteration")
+    axis.set_ylabel(panel.ylabel)
+    if panel.limits is not None:
+        axis.set_ylim(*panel.limits)
+    if log:
+        _log_limits(axis, panel.lines)
+
+
+def draw_line(axis: Axes, line: Line, place: int, *, log: bool) -> None:
+    """The mean with about eight markers, shifted from line to line, and the band behind it."""
+    band, count = line.band, len(line.band)
+    every = max(1, count // 8)
+    axis.plot(
+        band.iterations, band.mean, markevery=(place * every // 5 % every, every), **line.style
+    )
+    if band.n > 1:
+        low = np.maximum(band.low, band.least / 10) if log else band.low
+        axis.fill_between(
+            band.iterations, low, band.high, color=line.style["color"], alpha=0.15, linewidth=0
+        )
+
+
+def _log_limits(axis: Axes, lines: Sequence[Line]) -> None:
+    """From the smallest value of any seed to the top of the bands, and labels such as 0.2, not
+    2 × 10⁻¹; those at 2 and 5 only where there are few decades."""
+    lows = [band.least[band.least > 0] for band in (line.band for line in lines)]
+    highs = [line.band.high[np.isfinite(line.band.high)] for line in lines]
+    if any(map(len, lows)) and any(map(len, highs)):
+        low = min(values.min() for values in lows if len(values))
+        high = max(values.max() for values in highs if len(values))
+        axis.set_ylim(low / 1.3, max(high, low) * 1.3)
+    low, high = axis.get_ylim()
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1e3 else (1,)))
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_formatter(NullFormatter())
+
+
+def legend_entries(lines: Sequence[Line]) -> list[tuple[str, Style]]:
+    """(name, look), each once, in order."""
+    return list({line.label: (line.label, line.style) for line in lines}.values())
+
+
+def legend_shape(entries: Sequence[tuple[str, Style]], width: float) -> tuple[int, float]:
+    """(columns, height in inches) of a legend that fits below a figure of `width` inches."""
+    widest = legend_letters(width)
+    longest = max((min(len(label), widest) for label, _ in entries), default=1)
+    columns = max(1, min(len(entries), int(width / (0.075 * longest + 0.65))))
+    lines = sum(wrapped(label, widest).count("\n") + 1 for label, _ in entries)
+    return columns, 0.17 * -(-lines // columns) + 0.1
+
+
+def legend_letters(width: float) -> int:
+    """How many letters a line of the legend may have below a figure of `width` inches."""
+    return max(10, min(WIDEST, int((width - 0.8) / 0.078)))
+
+
+def add_legend(figure: Figure, entries: Sequence[tuple[str, Style]], columns: int) -> None:
+    """Below all panels."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    handles = [Line2D([], [], **style) for _, style in entries]
+    names = [wrapped(label, legend_letters(figure.get_figwidth())) for label, _ in entries]
+    figure.legend(
+        handles,
+        names,
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=3.6,
+        columnspacing=1.4,
+    )
+
+
+def wrapped(text: str, width: int) -> str:
+    """Text as a figure shows it, broken into lines of at most `width` letters."""
+    return "\n".join(textwrap.wrap(figure_text(text), width, drop_whitespace=True)) or " "

@@ -1,0 +1,134 @@
+"""Fixed weights against learned ones: one domain's loss against the other's."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from robustmd.report.aggregate import Group
+from robustmd.report.estimate import SpreadKind
+from robustmd.report.figures.bands import KINDS
+from robustmd.report.figures.bars import axes_of
+from robustmd.report.figures.drawn import Drawn
+from robustmd.report.figures.groups import chosen, left_out_words
+from robustmd.report.figures.lines import add_legend
+from robustmd.report.front import Fixed, Front
+from robustmd.report.quantities import Quantity
+from robustmd.report.style import Style, figure_style, figure_text, line_styles
+
+SPLITS = (("train", "training"), ("test", "test"))
+FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5}
+BEST: Style = {"color": "#D55E00", "marker": "*", "markersize": 11, "linestyle": ""}
+
+
+def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
+    """K = 2: f_b against f_a, the fixed weights joined in the order of p_a. K > 2: the worst
+    domain's loss against the mean over the domains, the fixed weights as dots."""
+    if front is None:
+        return None
+    shown = chosen(front.learned)
+    looks = [style | {"linestyle": ""} for style in line_styles(shown)]
+    with figure_style():
+        figure = Figure(figsize=(8.4, 4.6), layout="constrained")
+        for axis, (split, title) in zip(_two(figure), SPLITS, strict=True):
+            _panel(axis, front, split, kind, list(zip(shown, looks, strict=True)))
+            axis.set_title(f"{title} loss [nats]")
+        figure.suptitle(figure_text(data), fontsize=10)
+        line = FIXED | {"linestyle": "-" if _is_pair(front) else ""}
+        entries = [("fixed weights", line), ("best fixed weights", BEST)]
+        entries += [(group.label, look) for group, look in zip(shown, looks, strict=True)]
+        add_legend(figure, entries, 5)
+    return Drawn(
+        "static_front",
+        "Fixed weights against learned ones",
+        f"{_what(front)} {_spread(front, shown, kind)} Star: the fixed weights with the smallest "
+        "mean worst training loss, chosen on these runs, which favours them. "
+        f"{front.answer}{left_out_words(len(shown), len(front.learned))}",
+        front.answer,
+        figure,
+    )
+
+
+def _two(figure: Figure) -> Sequence[Axes]:
+    figure.subplots(1, 2)
+    return axes_of(figure)
+
+
+def _is_pair(front: Front) -> bool:
+    return len(front.domains) == 2
+
+
+def _axes(front: Front, split: str) -> tuple[Quantity, Quantity]:
+    """What is drawn to the right and what upwards."""
+    if _is_pair(front):
+        first, last = front.domains
+        return Quantity("loss", split, first), Quantity("loss", split, last)
+    return Quantity("loss", split, over="mean"), Quantity("loss", split)
+
+
+def _panel(
+    axis: Axes,
+    front: Front,
+    split: str,
+    kind: SpreadKind,
+    learned: Sequence[tuple[Group, Style]],
+) -> None:
+    x, y = _axes(front, split)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    if _is_pair(front):
+        means = [[point.group.estimate(q).mean for point in front.points] for q in (x, y)]
+        axis.plot(*means, color=FIXED["color"], linewidth=1.2, zorder=2)
+        axis.axline((1.0, 1.0), slope=1, color="0.8", linestyle=":", linewidth=1.0, zorder=1)
+        for point in (front.points[0], front.points[-1]):
+            _name(axis, point, x, y)
+    for point in front.points:
+        _mark(axis, point.group, x, y, kind, FIXED | {"linestyle": "", "zorder": 2})
+    for group, look in learned:
+        _mark(axis, group, x, y, kind, look | {"markersize": 6, "alpha": 0.9, "zorder": 4})
+    _mark(axis, front.best.group, x, y, kind, BEST | {"zorder": 3})
+    _name(axis, front.best, x, y)
+    names = [f"on {name}" for name in front.domains]
+    right, up = names if _is_pair(front) else ("mean over the domains", "worst domain")
+    axis.set_xlabel(figure_text(right))
+    axis.set_ylabel(figure_text(up))
+
+
+def _mark(
+    axis: Axes, group: Group, x: Quantity, y: Quantity, kind: SpreadKind, look: Style
+) -> None:
+    across, up = group.estimate(x), group.estimate(y)
+    xerr, yerr = across.spread(kind), up.spread(kind)
+    axis.errorbar(across.mean, up.mean, yerr, xerr, elinewidth=0.7, **look)
+
+
+def _name(axis: Axes, point: Fixed, x: Quantity, y: Quantity) -> None:
+    """The point's weights beside it, for two domains."""
+    if len(point.weights) > 2:
+        return
+    at = point.group.estimate(x).mean, point.group.estimate(y).mean
+    text = f"({', '.join(f'{weight:.3g}' for weight in point.weights)})"
+    axis.annotate(text, at, (5, 6), textcoords="offset points", fontsize=7, color="0.3")
+
+
+def _what(front: Front) -> str:
+    if not _is_pair(front):
+        return (
+            "The worst domain's loss (within each run) against the mean over the domains, log axes."
+            f" Gray: {len(front.points)} fixed weights."
+        )
+    first, last = front.domains
+    return (
+        f"Loss on {last} against loss on {first}, log axes, with the weights (p_a, p_b) for "
+        f"a = {first} and b = {last} beside the line's ends and its best point. Line: "
+        f"{len(front.points)} fixed weights in the order of p_a; dotted: equal losses."
+    )
+
+
+def _spread(front: Front, shown: Sequence[Group], kind: SpreadKind) -> str:
+    """What a marker and its bars are."""
+    counts = sorted({len(group.runs) for group in (*shown, *(p.group for p in front.points))})
+    if counts == [1]:
+        return "n = 1 seed: no bars."
+    seeds = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    return f"Markers: mean over n = {seeds} seeds; bars: {KINDS[kind]}."

@@ -1,0 +1,132 @@
+"""The static front: fixed weights against methods that learn theirs. Does the adversary find what
+the best fixed weights would?"""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from robustmd.report.aggregate import Group, Section
+from robustmd.report.names import clean
+from robustmd.report.numbers import difference_text
+from robustmd.report.permutation import sign_flip_p
+from robustmd.report.quantities import WORST_TRAIN_LOSS
+from robustmd.report.settings_key import frozen, protocol
+from robustmd.report.verdict import Difference, Word, difference, margin, word
+
+FEWEST = 3  # fixed weights that make a front
+NOT_LEARNED = ("even", "erm", "retrain")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """One point of the front: the runs at weights p [K], in the data set's order."""
+
+    group: Group
+    weights: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """ "(0.30, 0.70)"."""
+        return f"({', '.join(f'{weight:.2f}' for weight in self.weights)})"
+
+
+@dataclass(frozen=True)
+class Against:
+    """A learned method − the best fixed weights in worst training loss [nats], paired by seed."""
+
+    group: Group
+    difference: Difference
+    word: Word
+
+    @property
+    def text(self) -> str:
+        """ "opt +0.008 [−0.001, +0.017] undecided"."""
+        mean, interval = difference_text(self.difference.mean, is_loss=True), ""
+        if self.difference.interval is not None:
+            ends = (difference_text(end, is_loss=True) for end in self.difference.interval)
+            interval = f" [{', '.join(ends)}]"
+        return f"{clean(self.group.label)} {mean}{interval} {self.word}"
+
+
+@dataclass(frozen=True)
+class Front:
+    """Points by their weights; `best` has the smallest mean worst training loss of them; `against`
+    has those learned methods that share a seed with it."""
+
+    domains: tuple[str, ...]
+    points: tuple[Fixed, ...]
+    learned: tuple[Group, ...]
+    best: Fixed
+    against: tuple[Against, ...]
+
+    @property
+    def answer(self) -> str:
+        """One sentence, with numbers."""
+        loss = self.best.group.estimate(WORST_TRAIN_LOSS)
+        best = (
+            f"Does the adversary find what the best fixed weights would? The best of "
+            f"{len(self.points)} fixed weights has p = {self.best.text} over "
+            f"{', '.join(map(clean, self.domains))} and a worst training loss of {loss.mean:.3g} "
+            f"nats (n = {loss.n})"
+        )
+        if not self.against:
+            return f"{best}; no learned method has a seed in common with it."
+        alike = sum(one.word in ("better", "equivalent") for one in self.against)
+        told = "; ".join(one.text for one in self.against)
+        return (
+            f"{best}; of {len(self.against)} learned methods {alike} are better or equivalent, by "
+            f"the paired differences, method − best fixed, in nats with 95 % t intervals: {told}."
+        )
+
+
+def front(section: Section) -> Front | None:
+    """Where at least three fixed weights were trained in the same way; of several such ways the
+    one with the most points."""
+    alike: dict[object, list[Group]] = defaultdict(list)
+    for group in section.mixtures:
+        alike[frozen(protocol(group.settings))].append(group)
+    found = [_front(groups, section.domains) for groups in alike.values()]
+    return max(
+        (one for one in found if one is not None), key=lambda one: len(one.points), default=None
+    )
+
+
+def _front(groups: Sequence[Group], domains: tuple[str, ...]) -> Front | None:
+    by_weights: dict[tuple[float, ...], Group] = {}
+    for group in groups:
+        weights = _weights(group, len(domains))
+        if weights is not None:
+            known = by_weights.get(weights)
+            if known is None or len(known.runs) < len(group.runs):
+                by_weights[weights] = group
+    if len(by_weights) < FEWEST or len(domains) < 2:
+        return None
+    points = tuple(Fixed(by_weights[weights], weights) for weights in sorted(by_weights))
+    best = min(points, key=lambda one: one.group.estimate(WORST_TRAIN_LOSS).mean)
+    learned = tuple(group for group in groups if group.method not in NOT_LEARNED)
+    against = tuple(one for group in learned if (one := _against(group, best.group)) is not None)
+    return Front(domains, points, learned, best, against)
+
+
+def _weights(group: Group, count: int) -> tuple[float, ...] | None:
+    """Of even: its prior, or 1/K."""
+    if group.method != "even":
+        return None
+    prior = group.runs[0].config["method"].get("prior")
+    if prior is None:
+        return (1 / count,) * count
+    is_list = isinstance(prior, list) and len(prior) == count
+    return tuple(map(float, prior)) if is_list else None
+
+
+def _against(group: Group, best: Group) -> Against | None:
+    ours, theirs = group.by_seed(WORST_TRAIN_LOSS), best.by_seed(WORST_TRAIN_LOSS)
+    seeds = sorted(set(ours) & set(theirs))
+    if not seeds:
+        return None
+    paired = [ours[seed] - theirs[seed] for seed in seeds]
+    within = margin(statistics.fmean(theirs[seed] for seed in seeds), is_loss=True)
+    found = difference(paired)
+    said = word(found, sign_flip_p(paired), within, smaller_is_better=True)
+    return Against(group, found, said)

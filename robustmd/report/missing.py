@@ -1,0 +1,73 @@
+"""What is not there yet, and the command that would run it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from robustmd.report.aggregate import Group, Section, seed_of
+from robustmd.report.commands import command_for
+from robustmd.report.names import clean
+from robustmd.report.settings_key import FINGERPRINT, describe, differing, settings_of
+from robustmd.runs.run import Problem, Run
+
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Seeds of a row that have no finished run, why, and the command that would run them."""
+
+    label: str
+    seeds: tuple[int, ...]
+    reason: str
+    command: str
+
+
+def missing_runs(section: Section) -> tuple[Missing, ...]:
+    """For every row: the seeds that some row on these domains has and this one lacks, in the order
+    of the rows; then unfinished runs of configurations that have no row."""
+    unfinished = [p for p in section.unfinished if not _is_finished(p)]
+    lost_seeds = {seed_of(problem) for problem in unfinished}
+    seen = {seed for group in section.groups for seed in group.seeds} | lost_seeds
+    wanted = sorted(seed for seed in seen if seed is not None)
+    found = [one for group in section.groups for one in _of_group(group, wanted)]
+    with_row = {problem.path for group in section.groups for problem in group.unfinished}
+    for problem in unfinished:
+        if problem.path not in with_row and problem.run is not None:
+            found.append(_again(_label(problem.run, section), problem, problem.run))
+    return tuple(found)
+
+
+def _label(run: Run, section: Section) -> str:
+    """Of a run without a row: its method, and what sets it apart from the rows of it."""
+    own = settings_of(run)
+    beside = [
+        g.settings for g in section.groups if (g.method, g.domain) == (run.method, run.domain)
+    ]
+    keys = [key for key in differing([own, *beside]) if key != FINGERPRINT]
+    return f"{run.label} {describe(own, keys)}".strip()
+
+
+def _of_group(group: Group, wanted: Sequence[int]) -> list[Missing]:
+    lost = {seed_of(p): p for p in group.unfinished if not _is_finished(p)}
+    found = [
+        _again(group.label, problem, problem.run or group.runs[0])
+        for seed, problem in sorted(lost.items(), key=lambda item: str(item[0]))
+        if seed is not None and seed not in group.seeds
+    ]
+    never = tuple(seed for seed in wanted if seed not in group.seeds and seed not in lost)
+    if never:
+        command = clean(command_for(group.runs[0], never))
+        found.append(Missing(group.label, never, NOT_RUN, command))
+    return found
+
+
+def _again(label: str, problem: Problem, run: Run) -> Missing:
+    seed = seed_of(problem)
+    seeds = (run.seed if seed is None else seed,)
+    command = command_for(run, seeds, again=problem.status == "finished")
+    return Missing(clean(label), seeds, clean(problem.reason), clean(command))
+
+
+def _is_finished(problem: Problem) -> bool:
+    """Left out by a rule of the report, with nothing wrong in it: no need to run it again."""
+    return problem.run is not None and bool(problem.run.history)

@@ -1,0 +1,65 @@
+"""One data set on the page: the verdict and its numbers first, then everything behind them."""
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from robustmd.report.licences import licences_of, may_be_shown
+from robustmd.report.page_html import runs
+from robustmd.report.page_html.fair import fair_results
+from robustmd.report.page_html.figures import figures
+from robustmd.report.page_html.forest import forest
+from robustmd.report.page_html.markup import Markup, el, join
+from robustmd.report.page_html.results import results
+from robustmd.report.page_html.words import protocol, verdict
+from robustmd.report.result import DrawnFile, Report, SectionReport
+from robustmd.report.table import WARNED
+
+NO_EXAMPLES = "No example images: none of the licences above lets them be passed on."
+
+
+def section(one: SectionReport, report: Report, drawn: Sequence[DrawnFile]) -> Markup:
+    """Verdict, forest plot, protocol, table, what is missing; then figures, runs, licences."""
+    name, folder = one.section.data, one.section.folder
+    files = [
+        join(" ", el("a", file, href=f"./{quote(f'{folder}/{file}')}"))
+        for file in ("table.tex", "table.md", "table.csv", "runs.csv", "compute.csv")
+    ]
+    return el(
+        "section",
+        el("h2", f"{name}: {', '.join(one.section.domains)}"),
+        el("p", verdict(one), class_="verdict"),
+        forest(one),
+        el("p", protocol(one), class_="dim"),
+        results(one.table),
+        fair_results(one.fair),
+        _lines(f"{WARNED} Warnings", one.table.warnings),
+        runs.missing(one.missing),
+        el("p", "Files:", *files, class_="dim"),
+        el("h3", "Figures"),
+        figures(drawn, folder),
+        el("h3", "How the rows differ"),
+        runs.differences(one),
+        el("h3", "Compute"),
+        runs.compute(one),
+        el(
+            "details",
+            el("summary", f"All {len(one.entries)} run directories"),
+            runs.entries(one.entries, report, f"runs of {name}"),
+        ),
+        _lines("Notes of these runs", one.table.notes),
+        _licences(one),
+        id=folder,
+    )
+
+
+def _licences(one: SectionReport) -> Markup:
+    found = licences_of(one.section)
+    items = [el("li", f"{name}: {licence}") for name, licence in found.items()]
+    hidden = not any(map(may_be_shown, found.values()))
+    more = el("p", NO_EXAMPLES, class_="dim") if hidden else ""
+    return join(el("h3", "Licences of the data"), el("ul", *items), more)
+
+
+def _lines(title: str, lines: Iterable[str]) -> Markup:
+    items = [el("li", line) for line in lines]
+    return join(el("h3", title), el("ul", *items)) if items else Markup("")

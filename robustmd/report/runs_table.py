@@ -1,0 +1,29 @@
+"""runs.csv: every run behind a table, with its values."""
+
+import csv
+import io
+
+from robustmd.report.aggregate import Section
+from robustmd.report.messages import said
+from robustmd.report.names import clean
+from robustmd.report.quantities import table_quantities
+from robustmd.report.table import measured_as
+
+
+def runs_csv(section: Section) -> str:
+    """From a mean back to metrics.csv: one line a run, the values that the mean is of, and the
+    iterations whose measurements they are."""
+    columns = table_quantities(section.domains)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [clean(column.name) for column in columns]
+    writer.writerow(["path", "method", "seed", "iterations", *names, "warnings"])
+    for group in section.groups:
+        for label, quantities in measured_as(group, columns):
+            for one in group.selected:
+                path = clean(one.run.path.relative_to(one.run.root).as_posix())
+                chosen = " ".join(map(str, one.iterations(quantities[-1].split)))
+                values = [quantity.of(one) for quantity in quantities]
+                warned = clean("; ".join(said(one.run, "warnings")))
+                writer.writerow([path, label, one.seed, chosen, *values, warned])
+    return out.getvalue()

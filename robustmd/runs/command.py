@@ -1,0 +1,143 @@
+"""`robustmd runs outputs`: arguments and what they do. Loads neither torch nor Hydra."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from robustmd.errors import UserError
+from robustmd.runs import rerun
+from robustmd.runs.cleaning import remove
+from robustmd.runs.listing import Listed, differences, list_runs
+
+EPILOG = """\
+status: finished, running, interrupted (by a signal), failed, diverged, cut off (its process has
+gone without a word), unreadable. Every one but finished goes on with the command that
+--rerun-command prints, from its last checkpoint. docs/runs.md says more.
+
+examples:
+  robustmd runs                                   all runs in outputs/
+  robustmd runs outputs --failed                  those that did not finish, with the reason
+  robustmd runs outputs --failed --rerun-command | sh
+  robustmd runs outputs --clean                   remove the unfinished ones, after a question
+"""
+COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
+UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what `robustmd runs` takes to a parser."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "outputs",
+        type=Path,
+        nargs="?",
+        default=Path("outputs"),
+        help="folder with the runs (default: outputs)",
+    )
+    parser.add_argument(
+        "--failed", action="store_true", help="only those that neither finished nor are running"
+    )
+    parser.add_argument(
+        "--rerun-command",
+        action="store_true",
+        help="print, instead of the list, the command that makes or goes on with each run",
+    )
+    parser.add_argument(
+        "--clean", action="store_true", help="remove the unfinished runs, with their checkpoints"
+    )
+    parser.add_argument("--yes", action="store_true", help="with --clean: do not ask")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lists, prints commands or cleans; 0 when done, 1 where a command is not known or a run could
+    not be removed. Raises `UserError`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    runs = list_runs(args.outputs)
+    unfinished = [one for one in runs if not one.is_over]
+    if args.clean:
+        return _clean(unfinished, args.outputs.resolve(), args.yes)
+    shown = unfinished if args.failed else runs
+    if args.rerun_command:
+        return _print_commands(shown)
+    _print_list(shown, args.outputs.resolve())
+    counts = Counter(one.status for one in runs)
+    words = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    _say(f"{len(runs)} runs: {words}" if runs else f"{args.outputs}: no runs in it")
+    return 0
+
+
+def _print_list(runs: Sequence[Listed], root: Path) -> None:
+    if not runs:
+        return
+    rows = [COLUMNS]
+    for found, difference in zip(runs, differences(runs), strict=True):
+        done = "" if found.done is None else f"{found.done}/{found.total}"
+        loss = "" if found.worst_loss is None else f"{found.worst_loss:.4f}"
+        place = str(found.path.relative_to(root)) if found.path != root else "."
+        rows.append((place, found.status, done, loss, _age(found.age), difference))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
+    for number, row in enumerate(rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        _say("  ".join([*cells, row[-1]]).rstrip())
+        one = runs[number - 1]
+        if number > 0 and one.message and one.status != "finished":
+            _say(f"    {one.message}")
+
+
+def _age(seconds: float) -> str:
+    size, unit = next((pair for pair in UNITS if seconds >= pair[0]), UNITS[-1])
+    return f"{int(seconds / size)} {unit}"
+
+
+def _print_commands(runs: Sequence[Listed]) -> int:
+    unknown = 0
+    for one in runs:
+        try:
+            arguments = rerun.overrides(
+                one.config, one.environment, outputs=rerun.tree_of(one.path)
+            )
+        except (KeyError, TypeError, AttributeError, IndexError):
+            unknown += 1
+            print(  # noqa: T201
+                f"robustmd: {one.path}: {one.message or 'config.yaml'}: its command is not known",
+                file=sys.stderr,
+            )
+        else:
+            _say(rerun.command(arguments))
+    return 1 if unknown else 0
+
+
+def _clean(runs: Sequence[Listed], root: Path, sure: bool) -> int:
+    if not runs:
+        _say("nothing to remove: no unfinished runs")
+        return 0
+    _print_list(runs, root)
+    if not sure and not _agreed(len(runs)):
+        _say("nothing removed")
+        return 0
+    failed = 0
+    for one in runs:
+        try:
+            remove(one.path, root)
+        except (UserError, OSError) as error:
+            failed += 1
+            print(f"robustmd: {error}", file=sys.stderr)  # noqa: T201
+    _say(f"{len(runs) - failed} runs removed")
+    return 1 if failed else 0
+
+
+def _agreed(count: int) -> bool:
+    if not sys.stdin.isatty():
+        raise UserError("--clean asks before it removes; where nobody can answer, add --yes")
+    return input(f"Remove these {count} runs for good? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _say(line: str) -> None:
+    print(line)  # noqa: T201

@@ -1,0 +1,188 @@
+"""An iteration captured once as CUDA graphs and replayed: one launch a part instead of hundreds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from robustmd.training.batches import BatchStream
+from robustmd.training.clock import Clock
+from robustmd.training.history import History
+from robustmd.training.learner import Learner
+from robustmd.training.loop import answer, batch_losses, descend
+from robustmd.training.resident import ResidentExamples, gather_batch
+
+WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
+Part = Callable[[], None]
+Capture = Callable[[Part], Part]
+
+
+def why_not(device: torch.device, examples: list[ResidentExamples]) -> str | None:
+    """Why an iteration cannot be captured here; None: nothing speaks against it."""
+    if device.type != "cuda":
+        return f"CUDA graphs need a CUDA device, not {device}"
+    if any(split.images.device != device for split in examples):
+        return "the images do not fit on the device, so that each batch comes from the host"
+    return None
+
+
+class CapturedIteration:
+    """`loop.iterate`, captured: the same parts on the same memory, replayed.
+
+    The learner is afterwards as it was before: the warm-up's steps are taken back. What changes
+    from one iteration to the next lies on the device and is written before a replay: the draw and
+    the learning rate.
+
+    Args:
+        learner, batches, examples: what will be iterated on, always these.
+        capture: turns a part that has been warmed up into its replay; None: a CUDA graph.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        batches: BatchStream,
+        examples: list[ResidentExamples],
+        capture: Capture | None = None,
+    ) -> None:
+        self._learner, self._examples = learner, examples
+        device = learner.adversary.weights.device
+        self._draw = batches.draw(learner.iteration).to(device, copy=True)
+        self._rate = torch.zeros((), device=device)
+        self._row = torch.zeros(2, len(examples), device=device)
+        with self._rate_on_device():
+            with as_before(learner), _side_stream(device):
+                for _ in range(WARM_UP):
+                    self._data()
+                    self._losses()
+                    self._answer()
+                    self._descend()
+            learner.optimizer.zero_grad(set_to_none=True)
+            take = capture or _GraphPool()
+            self._replay_data, self._replay_losses = take(self._data), take(self._losses)
+            parts = [self._answer, self._descend]  # in the order in which they are replayed
+            if learner.adversary.weighs == "next":
+                parts.reverse()
+            replays = {part: take(part) for part in parts if self._has_work(part)}
+            self._replay_descend = replays[self._descend]
+            self._replay_answer = replays.get(self._answer, lambda: None)
+
+    def __call__(
+        self,
+        learner: Learner,
+        batches: BatchStream,
+        _: list[ResidentExamples],
+        history: History,
+        clock: Clock,
+    ) -> None:
+        """One iteration; see `loop.iterate`."""
+        adversary = learner.adversary
+        with clock.part("data"):
+            self._draw.copy_(batches.draw(learner.iteration))
+            self._replay_data()
+        with clock.part("model"):
+            self._replay_losses()
+        if adversary.weighs == "current":
+            with clock.part("adversary"):
+                self._replay_answer()
+        with clock.part("model"):
+            if learner.average is not None:
+                learner.average.include(learner.model, learner.iteration + 1)
+            self._rate.fill_(learner.optimizer.param_groups[0]["lr"])
+            self._replay_descend()
+            learner.schedule.step()
+            history.record(self._row[0], self._row[1])
+        if adversary.weighs == "next":
+            with clock.part("adversary"):
+                self._replay_answer()
+        learner.iteration += 1
+
+    def _has_work(self, part: Part) -> bool:
+        """An empty graph cannot be captured: a rule fed with the data set answers elsewhere."""
+        return part != self._answer or self._learner.adversary.feeds_on == "batch"
+
+    # --- the parts ---------------------------------------------------------------------------
+
+    def _data(self) -> None:
+        self._images, self._labels = gather_batch(self._examples, self._draw)
+
+    def _losses(self) -> None:
+        self._f = batch_losses(self._learner, self._images, self._labels, self._examples)
+
+    def _descend(self) -> None:
+        self._row[0].copy_(self._learner.adversary.weights)
+        self._row[1].copy_(self._f.detach())
+        descend(self._learner, self._f)
+
+    def _answer(self) -> None:
+        answer(self._learner, self._f.detach())
+
+    @contextmanager
+    def _rate_on_device(self) -> Iterator[None]:
+        """Let the optimizer read η_w from the device: a number would be captured for good."""
+        (group,) = self._learner.optimizer.param_groups
+        rate, fused = group["lr"], group["fused"]
+        self._rate.fill_(rate)
+        group["lr"], group["fused"] = self._rate, True
+        try:
+            yield
+        finally:
+            group["lr"], group["fused"] = rate, fused
+
+
+class _GraphPool:
+    """Captures parts one after another into graphs that share their memory."""
+
+    def __init__(self) -> None:
+        self._pool = torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream()
+
+    def __call__(self, part: Part) -> Part:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            part()
+        return graph.replay
+
+
+@contextmanager
+def _side_stream(device: torch.device) -> Iterator[None]:
+    """Warm up where CUDA wants it: on a stream of its own."""
+    if device.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        yield
+    torch.cuda.current_stream(device).wait_stream(stream)
+
+
+@contextmanager
+def as_before(learner: Learner) -> Iterator[None]:
+    """Take back, in place, whatever the block does to the learner's numbers."""
+    modules: list[nn.Module | None] = [learner.model, learner.adversary, learner.regret]
+    states = [(m, _copied(m.state_dict())) for m in modules if m is not None]
+    momentum = [(buffer, buffer.clone()) for buffer in _momentum(learner)]
+    try:
+        yield
+    finally:
+        for module, state in states:
+            module.load_state_dict(state)  # copies in place, and tells a rule that it starts anew
+        there = {id(buffer) for buffer, _ in momentum}
+        for buffer in _momentum(learner):
+            if id(buffer) not in there:  # it came to be in the block: 0·momentum + g = g
+                buffer.zero_()
+        for buffer, before in momentum:
+            buffer.copy_(before)
+
+
+def _copied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in state.items()}
+
+
+def _momentum(learner: Learner) -> list[torch.Tensor]:
+    buffers = (state.get("momentum_buffer") for state in learner.optimizer.state.values())
+    return [buffer for buffer in buffers if buffer is not None]

@@ -1,0 +1,134 @@
+"""`robustmd data`: fetch or find a data set, verify it, prepare it, and show what it is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from robustmd.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from robustmd.domains.domain import DomainSet
+    from robustmd.settings import Config
+
+OVERRIDES = ("data", "paths", "seed")  # what can change what is loaded
+PIPED_WIDTH = 120  # letters to a line where no terminal says how many
+FORMS = {".png": "png", ".pdf": "pdf"}
+EPILOG = """\
+Loads exactly what `robustmd train data=NAME key=value …` would. Without NAME: lists the data sets.
+
+examples:
+  robustmd data
+  robustmd data digits_mini --show digits_mini.png
+  robustmd data digits paths.data=DIR data.verify=false
+  robustmd data folder data.root=DIR --show examples.pdf
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `robustmd data`. Returns the exit code. Raises UserError."""
+    given = _parser().parse_intermixed_args(list(arguments))
+    name = given.words[0] if given.words and "=" not in given.words[0] else None
+    overrides = given.words[0 if name is None else 1 :]
+    for override in overrides:
+        key = override.partition("=")[0]
+        if "=" not in override or not any(key == k or key.startswith(f"{k}.") for k in OVERRIDES):
+            raise UserError(f"{override}: data takes key=value with data.…, paths.… and seed")
+        if key == "data":
+            raise UserError(
+                f"{override}: the data set is named without data=, as robustmd data digits"
+            )
+    if name is None:
+        if given.show is not None:
+            raise UserError(f"--show {given.show}: say of which data set, as robustmd data digits")
+        return _list(_config(overrides))
+    form = None if given.show is None else _form(given.show)
+    return _show(_config([f"data={name}", *overrides]), given.show, form)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="robustmd data",
+        description="Fetch or find a data set, verify it, prepare it, and show what it is.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="NAME key=value",
+        help="a data set, and settings of data.…, paths.… and seed as for train",
+    )
+    parser.add_argument(
+        "--show", type=Path, metavar="FILE", help="draw a sheet of examples: .png or .pdf"
+    )
+    return parser
+
+
+def _form(path: Path) -> str:
+    form = FORMS.get(path.suffix.lower())
+    if form is None:
+        raise UserError(f"--show {path}: must end in {' or '.join(FORMS)}")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"--show {path}: there is no folder {path.parent}")
+    return form
+
+
+def _config(overrides: Sequence[str]) -> Config:
+    """Composed and checked as train does it."""
+    from robustmd.settings import validate  # noqa: PLC0415 - not needed for --help
+    from robustmd.training.composing import composed_config  # noqa: PLC0415
+    from robustmd.typed import typed  # noqa: PLC0415
+
+    config = typed(composed_config(overrides))
+    validate(config)
+    return config
+
+
+def _list(config: Config) -> int:
+    from robustmd.training.data_tables import list_data_sets  # noqa: PLC0415
+
+    assert config.paths.data is not None
+    list_data_sets(Path(config.paths.data), _console())
+    return 0
+
+
+def _show(config: Config, picture: Path | None, form: str | None) -> int:
+    from robustmd.domains.duplicates_kept import duplicates  # noqa: PLC0415
+    from robustmd.training.data import load_domains  # noqa: PLC0415
+    from robustmd.training.data_tables import print_data_set  # noqa: PLC0415
+
+    console = _console()
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    domains = load_domains(config, say)
+    assert config.paths.cache is not None
+    found = duplicates(domains, Path(config.paths.cache), say)
+    print_data_set(domains, found, getattr(config.data, "unseen", []), console)
+    if picture is not None and form is not None:
+        _draw(domains, picture, form)
+        say(f"examples drawn to {picture}")
+    return 0
+
+
+def _console() -> Console:
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+
+
+def _draw(domains: DomainSet, path: Path, form: str) -> None:
+    from robustmd.domains.sheet import draw_sheet  # noqa: PLC0415
+    from robustmd.runs.files import write_atomically  # noqa: PLC0415
+
+    try:
+        write_atomically(path, lambda stream: draw_sheet(domains, stream, form=form))
+    except OSError as error:
+        raise UserError(f"--show {path}: cannot be written ({error.strerror or error})") from None

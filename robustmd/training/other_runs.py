@@ -1,0 +1,151 @@
+"""Numbers that a method takes from finished runs: f* of `regret`, p̄ of `retrain`.
+
+They become settings before the run's identity is made: config.yaml holds the numbers, so that what
+was trained does not change with what lies in the outputs folder later.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from robustmd import settings
+from robustmd.domains.domain import DomainSet
+from robustmd.errors import UserError
+from robustmd.ranges import DISTRIBUTION, is_number
+from robustmd.runs.identity import canonical
+from robustmd.runs.reader import Run, collect
+
+DIGITS = 6  # of f*; more would only make config.yaml hard to read
+
+
+def with_numbers_of_runs(
+    config: settings.Config, domains: DomainSet, overrides: Sequence[str] = ()
+) -> tuple[settings.Config, list[str]]:
+    """The config with numbers in place of "take them from runs", and a note of which runs.
+
+    Args:
+        config: settled.
+        domains: the data; f* is of runs on the same bytes.
+        overrides: what the user typed, for the command that makes a run that is missing.
+
+    Raises:
+        UserError: a run that is needed is not there, not finished, or of other domains.
+    """
+    method, trained = config.method, settings.trained_domains(config, domains.names)
+    if method.name == "regret" and method.reference is None:
+        reference, note = _best_losses(config, domains, trained, overrides)
+        method = dataclasses.replace(method, reference=reference)
+    elif method.name == "retrain" and method.weights is None:
+        weights, note = _mean_weights(method.run, trained)
+        method = dataclasses.replace(method, run=None, weights=weights)
+    else:
+        return config, []
+    return dataclasses.replace(config, method=method), [note]
+
+
+def _best_losses(
+    config: settings.Config,
+    domains: DomainSet,
+    trained: Sequence[str],
+    overrides: Sequence[str],
+) -> tuple[list[float], str]:
+    """f*_k: the mean, over seeds, of the final training loss of Individual_k on its own domain.
+
+    Over all seeds, because f*_k belongs to the domain: all seeds of `regret` play the same game.
+    """
+    assert config.paths.outputs is not None
+    folder = Path(config.paths.outputs) / config.data.name / "individual"
+    wanted = _protocol(settings.as_dict(config))
+    losses: dict[str, dict[int, float]] = {name: {} for name in trained}
+    for run in collect(folder).runs if folder.is_dir() else ():
+        same_bytes = run.environment.get("data_fingerprint") == domains.fingerprint
+        if same_bytes and run.domain in losses and _protocol(run.config) == wanted:
+            losses[run.domain][run.seed] = run.loss("train", run.domain)
+    missing = [domains.names.index(name) for name in trained if not losses[name]]
+    if missing:
+        raise UserError(
+            f"method.reference=null: no finished individual run of "
+            f"{', '.join(domains.names[k] for k in missing)} with these settings in {folder}; "
+            f"make them with `{_individual_command(overrides, missing)}`, or give "
+            "method.reference=[…], one number a domain"
+        )
+    means = {name: math.fsum(of.values()) / len(of) for name, of in losses.items()}
+    reference = [float(f"{means[name]:.{DIGITS}g}") for name in trained]
+    said = ", ".join(
+        f"{name} {loss:g} (seeds {', '.join(map(str, sorted(losses[name])))})"
+        for name, loss in zip(trained, reference, strict=True)
+    )
+    return reference, f"method.reference: mean final training losses of individual runs: {said}"
+
+
+def _protocol(config: Mapping[str, Any]) -> Any:
+    """What two runs must share for a loss of one to be a yardstick for the other."""
+    try:
+        identity = settings.number_changing(config)
+    except (KeyError, TypeError, AttributeError):  # config.yaml of another program, or by hand
+        return None
+    return canonical({k: v for k, v in identity.items() if k not in ("method", "evaluation")})
+
+
+def _individual_command(overrides: Sequence[str], missing: Sequence[int]) -> str:
+    own = ("method", "row", "experiment")
+    kept = [o for o in overrides if o.lstrip("+").partition("=")[0].partition(".")[0] not in own]
+    indices = ",".join(map(str, missing))
+    return shlex.join(
+        ["robustmd", "train", "-m", "method=individual", f"method.domain={indices}", *kept]
+    )
+
+
+def _mean_weights(path: str | None, trained: Sequence[str]) -> tuple[list[float], str]:
+    """p̄ = (1/T) Σ_t p_t of the finished runs of one configuration, the mean over their seeds."""
+    if path is None:
+        raise UserError(
+            "method=retrain: needs method.run=FOLDER, whose finished runs' mean weights to take, "
+            "or method.weights=[…], one number a domain"
+        )
+    runs = _runs_of_one_configuration(Path(path).expanduser())
+    played = [_weights_of(run, trained) for run in runs]
+    weights = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
+    if not DISTRIBUTION.holds(weights):
+        raise UserError(
+            f"method.run={path}: its mean weights are {weights}, no distribution over the domains"
+        )
+    seeds = ", ".join(str(run.seed) for run in runs)
+    return weights, (
+        f"method.weights: the mean weights of method={runs[0].method} in {path} (seeds {seeds})"
+    )
+
+
+def _weights_of(run: Run, trained: Sequence[str]) -> list[float]:
+    found = run.summary.get("weights_mean")
+    if not isinstance(found, dict) or not all(is_number(weight) for weight in found.values()):
+        raise UserError(
+            f"method.run: {run.path} has no weights_mean in its summary.json; train it again with "
+            "force=true, or give method.weights=[…]"
+        )
+    if set(found) != set(trained):
+        raise UserError(
+            f"method.run: the weights of {run.path} are of {', '.join(found)}; must be of "
+            f"{', '.join(trained)}"
+        )
+    return [float(found[name]) for name in trained]
+
+
+def _runs_of_one_configuration(path: Path) -> list[Run]:
+    if not path.is_dir():
+        raise UserError(f"method.run={path}: no such folder; must hold a method's finished runs")
+    found = collect(path)
+    if not found.runs:
+        reason = found.problems[0].reason if found.problems else "it is empty"
+        raise UserError(f"method.run={path}: holds no finished run: {reason}")
+    if len({run.path.parent for run in found.runs}) > 1:
+        raise UserError(
+            f"method.run={path}: holds runs of several configurations; name the folder of one, "
+            f"as {found.runs[0].path.parent}"
+        )
+    return sorted(found.runs, key=lambda run: run.seed)

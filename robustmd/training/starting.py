@@ -1,0 +1,80 @@
+"""How a run iterates: as written, compiled or captured; what that costs is booked apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from robustmd import settings
+from robustmd.errors import UserError
+from robustmd.training.batches import BatchStream
+from robustmd.training.captured import CapturedIteration, as_before, why_not
+from robustmd.training.clock import Clock
+from robustmd.training.learner import Learner
+from robustmd.training.loop import Iteration, batch_losses, descend, iterate
+from robustmd.training.resident import ResidentExamples, gather_batch
+
+
+def ready_iteration(
+    runtime: settings.Runtime,
+    learner: Learner,
+    batches: BatchStream,
+    examples: list[ResidentExamples],
+    clock: Clock,
+    say: Callable[[str], None],
+) -> Iteration:
+    """What the loop calls for one iteration, by `runtime.graph` and `runtime.compile`.
+
+    Where a graph is wanted and cannot be had, `say` is told why and the run goes on without. The
+    seconds that compiling and capturing take are the clock's part "start".
+
+    Raises:
+        UserError: runtime.compile=true, and nothing here compiles.
+    """
+    device = learner.adversary.weights.device
+    if all(split.images.device == device for split in examples):
+        batches.device = device
+    begun = time.perf_counter()
+    if runtime.compile:
+        _compile(learner, batches, examples)
+    iteration: Iteration = iterate
+    if runtime.graph == "auto" and device.type == "cuda":
+        iteration = _captured(learner, batches, examples, say)
+    if runtime.compile or iteration is not iterate:
+        clock.add("start", time.perf_counter() - begun)
+    return iteration
+
+
+def _compile(learner: Learner, batches: BatchStream, examples: list[ResidentExamples]) -> None:
+    learner.compile()
+    images, labels = gather_batch(examples, batches.draw(learner.iteration))
+    try:
+        with as_before(learner):  # the first pass is what compiles
+            descend(learner, batch_losses(learner, images, labels, examples))
+    except Exception as error:
+        if not type(error).__module__.startswith("torch."):
+            raise
+        line = str(error).strip().partition("\n")[0]
+        raise UserError(
+            f"runtime.compile=true: torch.compile does not work here ({line}); leave it out, "
+            "or install a C++ compiler"
+        ) from None
+
+
+def _captured(
+    learner: Learner,
+    batches: BatchStream,
+    examples: list[ResidentExamples],
+    say: Callable[[str], None],
+) -> Iteration:
+    reason = why_not(learner.adversary.weights.device, examples)
+    if reason is None:
+        try:
+            return CapturedIteration(learner, batches, examples)
+        except RuntimeError as error:  # torch's own, for what CUDA cannot capture
+            torch.cuda.synchronize()
+            reason = str(error).strip().partition("\n")[0]
+    say(f"no CUDA graph: {reason}")
+    return iterate

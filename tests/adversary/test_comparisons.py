@@ -1,0 +1,293 @@
+"""The methods of others against what their papers say, re-derived here."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustmd.adversary import (
+    KL,
+    L2,
+    AgnosticAscent,
+    CVaR,
+    EntropicOT,
+    ExcessAscent,
+    Fixed,
+    GroupDRO,
+    NoRegularizer,
+    OptimisticAscent,
+    ProjectedAscent,
+    RegretMeter,
+    Tilted,
+    TopK,
+    VarianceRisk,
+    project_simplex,
+)
+
+F = [0.9, 0.7, 1.4]
+Q = [0.3, 0.5, 0.2]
+LOSSES = torch.rand(200, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 3
+LOSS = st.floats(0, 20)
+
+
+def vector(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def answer(rule, losses):
+    rule.update(losses)
+    return rule.p.clone()
+
+
+# --- group DRO --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjustment", [0.0, 3.0])
+def test_group_dros_trajectory_is_the_published_update(adjustment):
+    sizes = [9, 100, 2500]
+    rule = GroupDRO(3, eta=0.3, adjustment=adjustment, sizes=sizes)
+    q = np.full(3, 1 / 3)
+    for losses in LOSSES:
+        q = q * np.exp(0.3 * (losses.numpy() + adjustment / np.sqrt(sizes)))  # Algorithm 1, line 4
+        q = q / q.sum()  # line 5
+        assert answer(rule, losses).tolist() == pytest.approx(q, rel=1e-10)
+
+
+def test_group_dro_weighs_the_batch_it_has_seen():
+    """Line 6 of Algorithm 1 takes the q of line 5: the step's weights know the step's losses."""
+    rule = GroupDRO(2, eta=1.0)
+    play = rule.update(vector([1.0, 3.0]))
+    assert rule.weighs == "current"
+    assert float(play.payoff) == pytest.approx(float(rule.p @ vector([1.0, 3.0])))
+    assert rule.p.tolist() == pytest.approx([1 / (1 + math.e**2), 1 / (1 + math.e**-2)])
+
+
+def test_an_adjustment_favours_the_small_domain_and_0_needs_no_sizes():
+    rule = GroupDRO(2, eta=1.0, adjustment=1.0, sizes=[4, 10_000])
+    assert answer(rule, torch.ones(2))[0] > 0.5
+    assert torch.equal(answer(GroupDRO(2), torch.ones(2)), vector([0.5, 0.5]))
+
+
+# --- agnostic federated learning --------------------------------------------------------------
+
+
+def test_agnostic_ascent_is_projected_ascent_without_a_regularizer():
+    rule = AgnosticAscent(3, eta=0.05)
+    p = torch.full((3,), 1 / 3, dtype=torch.float64)
+    played = []
+    for losses in LOSSES:
+        played.append(p)
+        p = project_simplex(p + 0.05 * losses)
+        assert torch.allclose(answer(rule, losses), p, rtol=0, atol=1e-13)
+    assert torch.allclose(rule.average, torch.stack(played).mean(dim=0), rtol=0, atol=1e-14)
+
+
+# --- tilted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tilt", [0.01, 1.0, 50.0])
+def test_tilted_weights_are_kls_best_response(tilt):
+    rule = Tilted(3, tilt, prior=Q)
+    for losses in LOSSES[:20]:
+        best = KL().best_response(losses, vector(Q), 2 / tilt)
+        assert torch.allclose(answer(rule, losses), best, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("tilt", [-2.0, 0.0, 3.0])
+def test_tilted_weights_are_the_gradient_of_the_tilted_loss(tilt):
+    f = vector(F).requires_grad_()
+    weighted = vector(Q) @ f if tilt == 0 else (vector(Q).log() + tilt * f).logsumexp(0) / tilt
+    weighted.backward()
+    assert torch.allclose(answer(Tilted(3, tilt, prior=Q), vector(F)), f.grad, rtol=1e-12, atol=0)
+
+
+# --- conditional value at risk and the k largest ----------------------------------------------
+
+
+def test_cvar_by_hand():
+    # Worst first: domain 2 (mass 0.2), 0 (0.3), 1 (0.5); α = 0.4 takes 0.2 and then 0.2 of the 0.3.
+    assert answer(CVaR(3, 0.4, prior=Q), vector(F)).tolist() == pytest.approx([0.5, 0, 0.5])
+    assert answer(CVaR(3, 1.0, prior=Q), vector(F)).tolist() == pytest.approx(Q, abs=1e-16)
+
+
+@given(losses=st.lists(LOSS, min_size=5, max_size=5), alpha=st.floats(0.01, 1))
+def test_cvar_is_the_dual_of_rockafellar_and_uryasevs_minimum(losses, alpha):
+    """max p·f over the set is min_z z + (1/α) Σ q_k max(f_k − z, 0), reached at one of the f_k."""
+    f, q = vector(losses), vector([0.1, 0.3, 0.2, 0.25, 0.15])
+    rule = CVaR(5, alpha, prior=q.tolist())
+    p = answer(rule, f)
+    assert p.min() >= 0
+    assert (p - q / alpha).max() < 1e-12
+    least = min(float(z + (q * (f - z).clamp(min=0)).sum() / alpha) for z in f)
+    assert float(p @ f) == pytest.approx(least, rel=1e-12, abs=1e-12)
+
+
+@given(losses=st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0]), min_size=4, max_size=4))
+def test_cvar_goes_from_the_maximum_to_even(losses):
+    f, q = vector(losses), torch.full((4,), 0.25, dtype=torch.float64)
+    maximum = NoRegularizer().best_response(f, q, 1.0)
+    assert torch.allclose(answer(CVaR(4, 1e-9), f), maximum, rtol=0, atol=1e-15)
+    assert torch.allclose(answer(CVaR(4, 0.25), f), maximum, rtol=0, atol=1e-15)
+    assert torch.equal(answer(CVaR(4, 1.0), f), Fixed(4).p)
+    assert torch.equal(answer(TopK(4, 1), f), maximum)
+    assert torch.equal(answer(TopK(4, 4), f), Fixed(4).p)
+
+
+@given(losses=st.lists(LOSS, min_size=7, max_size=7), k=st.integers(1, 7))
+def test_top_k_is_the_mean_of_the_k_largest(losses, k):
+    f = vector(losses)
+    p = answer(TopK(7, k), f)
+    assert float(p @ f) == pytest.approx(float(f.topk(k).values.mean()), rel=1e-12, abs=1e-300)
+    assert torch.allclose(p, answer(CVaR(7, k / 7), f), rtol=0, atol=1e-12)
+
+
+def test_domains_of_equal_loss_share_the_last_place():
+    assert answer(TopK(4, 2), vector([1.0, 3.0, 1.0, 0.0])).tolist() == [0.25, 0.5, 0.25, 0.0]
+
+
+# --- regret and optimism ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("regularizer", [L2, EntropicOT])
+def test_no_reference_is_opt(regularizer):
+    settings = {"total_steps": 200, "prior": Q}
+    opt = ProjectedAscent(3, regularizer(), 0.5, **settings)
+    excess = ExcessAscent(3, regularizer(), 0.5, reference=[0, 0, 0], **settings)
+    for losses in LOSSES:
+        assert torch.equal(answer(excess, losses), answer(opt, losses))
+
+
+def test_a_domain_of_noise_rules_opt_but_not_the_excess():
+    """Domain 0 cannot be better than log 10; it is at its best, and domain 1 is not."""
+    losses = vector([math.log(10), 0.4])
+    opt = ProjectedAscent(2, L2(), 0.1, c=0)
+    excess = ExcessAscent(2, L2(), 0.1, c=0, reference=[math.log(10), 0.1])
+    assert answer(opt, losses).tolist() == [1.0, 0.0]
+    assert answer(excess, losses).tolist() == [0.0, 1.0]
+
+
+def flipped(share, generator):
+    """300 examples of one linear rule in five dimensions, a share of the labels the wrong way."""
+    x = torch.randn(300, 5, generator=generator, dtype=torch.float64)
+    y = torch.sign(x @ vector([2.0, -1.0, 0.5, 0.0, 1.0]))
+    return x, torch.where(torch.rand(300, generator=generator) < share, -y, y)
+
+
+def learn(domains, adversary):
+    """Logistic regression by gradient descent against the adversary: (final losses, p̄)."""
+    w = torch.zeros(5, dtype=torch.float64, requires_grad=True)
+    total = torch.zeros(len(domains), dtype=torch.float64)
+    for _ in range(600):
+        f = torch.stack([torch.nn.functional.softplus(-y * (x @ w)).mean() for x, y in domains])
+        (slope,) = torch.autograd.grad(adversary.p @ f, w)
+        w = (w - 0.5 * slope).detach().requires_grad_()
+        total += adversary.p
+        adversary.update(f)
+    return f.detach(), total / 600
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_domain_of_flipped_labels_takes_opts_weight_and_not_regrets(seed):
+    generator = torch.Generator().manual_seed(seed)
+    domains = [flipped(0.05, generator), flipped(0.4, generator)]
+    best = [float(learn([domain], Fixed(1))[0]) for domain in domains]
+    of_opt, opts = learn(domains, ProjectedAscent(2, L2(), 0.05, total_steps=600))
+    _, agnostics = learn(domains, AgnosticAscent(2, eta=0.1))
+    of_regret, regrets = learn(
+        domains, ExcessAscent(2, L2(), 0.05, reference=best, total_steps=600)
+    )
+    assert min(opts[1], agnostics[1]) > 0.9
+    assert regrets[1] < 0.5
+    assert (of_regret - vector(best)).max() < (of_opt - vector(best)).max() / 2
+
+
+def test_the_regret_of_the_excess_is_on_the_excess():
+    reference = [0.2, 0.1, 0.4]
+    excess = ExcessAscent(3, L2(), 0.5, c=3.0, reference=reference)
+    opt = ProjectedAscent(3, L2(), 0.5, c=3.0)
+    meters = RegretMeter.of(excess), RegretMeter.of(opt)
+    for losses in LOSSES:
+        meters[0].update(excess.update(losses))
+        meters[1].update(opt.update(losses - vector(reference)))
+    assert meters[0].summary(excess) == meters[1].summary(opt)
+    bound = meters[0].summary(excess)["bound"]
+    assert meters[0].summary(excess)["measured"] <= bound
+
+
+def test_optimism_by_hand():
+    rule = OptimisticAscent(3, L2(), 5.0, c=2.0)
+    p, last = np.full(3, 1 / 3), None
+    for t, losses in enumerate(LOSSES[:50], start=1):
+        f = losses.numpy()
+        extrapolated = f if last is None else 2 * f - last
+        moved = torch.from_numpy(p + (extrapolated - 5 * (p - 1 / 3)) / (5 * (t + 2)))
+        p, last = project_simplex(moved).numpy(), f
+        assert answer(rule, losses).tolist() == pytest.approx(p, abs=1e-12)
+
+
+def test_optimism_takes_away_the_drift_from_a_saddle_point():
+    """f = (w, −w), saddle at w = 0, p = (½, ½): plain descent and ascent spiral outwards."""
+
+    def farthest(adversary):
+        w, distances = 0.05, []
+        for _ in range(600):
+            slope = float(adversary.p[0] - adversary.p[1])
+            adversary.update(vector([w, -w]))
+            w -= 0.05 * slope
+            distances.append(math.hypot(w, float(slope) / math.sqrt(2)))
+        return max(distances[-200:]) / 0.05
+
+    settings = {"lam": 1e-6, "step": "constant", "eta": 0.05}
+    assert farthest(ProjectedAscent(2, L2(), **settings)) > 3
+    assert farthest(OptimisticAscent(2, L2(), **settings)) < 1.1
+
+
+def test_optimism_has_no_bound():
+    rule = OptimisticAscent(2, L2(), 1.0, c=1.0)
+    assert rule.regret_bound(1.0, 10) is None
+
+
+# --- variance ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 100.0])
+def test_variance_weights_are_the_gradient_of_mean_and_variance(beta):
+    f = vector(F).requires_grad_()
+    (f.mean() + beta * f.var(correction=0)).backward()
+    p = answer(VarianceRisk(3, beta), vector(F))
+    assert torch.allclose(p, f.grad, rtol=1e-12, atol=1e-12)
+    assert float(p.sum()) == pytest.approx(1, abs=1e-12)
+    assert torch.equal(p, Fixed(3).p) == (beta == 0)
+
+
+def test_a_domain_far_below_the_mean_has_a_negative_weight():
+    p = answer(VarianceRisk(2, 10.0), vector([0.0, 0.2]))  # 0.1 below the mean, 1/(2β) = 0.05
+    assert p.tolist() == pytest.approx([-0.5, 1.5])
+
+
+# --- all of them ------------------------------------------------------------------------------
+
+
+def test_which_rules_weigh_the_batch_they_have_just_seen(make_rule):
+    """Those without memory, and group DRO, which is published so; only V-REx weighs negatively."""
+    rule = make_rule()
+    current = isinstance(rule, GroupDRO | Tilted | CVaR | TopK | VarianceRisk)
+    assert (rule.weighs == "current") == current
+    assert rule.signed == isinstance(rule, VarianceRisk)
+    if current and not isinstance(rule, GroupDRO):
+        first = answer(rule, vector([1.0, 5.0, 2.0, 0.1]))
+        answer(rule, vector([9.0, 0.0, 0.0, 3.0]))
+        assert torch.equal(answer(rule, vector([1.0, 5.0, 2.0, 0.1])), first)
+
+
+def test_the_payoff_is_of_the_weights_that_the_iteration_takes(make_rule):
+    rule = make_rule()
+    f = vector([1.0, 5.0, 2.0, 0.1])
+    before = rule.p.clone()
+    play = rule.update(f)
+    played = rule.p if rule.weighs == "current" else before
+    if not hasattr(rule, "regularizer"):
+        assert float(play.payoff) == pytest.approx(float(played @ f), rel=1e-12)

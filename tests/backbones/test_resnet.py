@@ -1,0 +1,92 @@
+"""ResNet18: torchvision's network, given images as ours are scaled."""
+
+import copy
+
+import pytest
+import torch
+from torchvision.models import resnet18
+
+from robustmd import settings
+from robustmd.backbones.build import HEADS, build_backbone
+from robustmd.backbones.resnet import IMAGENET_MEAN, IMAGENET_STD, ResNet18
+from robustmd.errors import UserError
+from robustmd.training.average import IterateAverage
+from robustmd.training.resident import normalised
+
+
+def test_it_has_torchvisions_parameters_by_name_and_number() -> None:
+    ours, theirs = ResNet18(1000).state_dict(), resnet18().state_dict()
+    assert {k: v.shape for k, v in ours.items()} == {k: v.shape for k, v in theirs.items()}
+    assert sum(p.numel() for p in ResNet18(1000).parameters()) == 11_689_512
+
+
+@pytest.mark.parametrize("size", [32, 56, 65])
+def test_it_computes_what_torchvisions_does_on_imagenets_scale(size: int) -> None:
+    """Whole images in [0, 255] through both: ours by (x/255 − 0.5)/0.25, theirs by mean and std."""
+    torch.manual_seed(0)
+    ours, theirs = ResNet18(7).eval(), resnet18(num_classes=7).eval()
+    theirs.load_state_dict(ours.state_dict())
+    pixels = torch.randint(0, 256, (3, size, size, 3), dtype=torch.uint8)
+    mean, std = (torch.tensor(c).view(3, 1, 1) for c in (IMAGENET_MEAN, IMAGENET_STD))
+    scaled = (pixels.permute(0, 3, 1, 2) / 255 - mean) / std
+    with torch.no_grad():
+        found, due = ours(normalised(pixels, torch.device("cpu"))), theirs(scaled)
+    assert found.shape == (3, 7)
+    torch.testing.assert_close(found, due, rtol=1e-4, atol=1e-5)
+
+
+def test_its_input_map_is_neither_trained_nor_saved() -> None:
+    model = ResNet18(3)
+    assert not {"scale", "shift"} & (model.state_dict().keys() | dict(model.named_parameters()))
+    assert model.to(torch.float64).scale.dtype == torch.float64
+
+
+def test_channels_last_stays_so_and_changes_nothing() -> None:
+    torch.manual_seed(0)
+    model = ResNet18(3).eval()
+    last = copy.deepcopy(model).to(memory_format=torch.channels_last)
+    images = torch.randn(2, 3, 32, 32)
+    seen = []
+    last.conv1.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad():
+        found = last(images.to(memory_format=torch.channels_last))
+        torch.testing.assert_close(found, model(images), rtol=1e-4, atol=1e-5)
+    assert seen[0].is_contiguous(memory_format=torch.channels_last)
+
+
+def test_averaged_weights_get_batch_norm_statistics_of_their_own() -> None:
+    """W̄'s statistics are those of its own activations on the batches, not the last model's."""
+    torch.manual_seed(0)
+    model = ResNet18(3)
+    average = IterateAverage(model)
+    average.include(model, 1)
+    moved = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in moved.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    average.include(moved, 2)
+    batches = [torch.randn(8, 3, 32, 32) for _ in range(3)]
+    ready = average.ready(batches)
+    first = torch.stack([ready.conv1(torch.addcmul(ready.shift, b, ready.scale)) for b in batches])
+    torch.testing.assert_close(
+        ready.bn1.running_mean, first.mean((0, 1, 3, 4)), rtol=1e-4, atol=1e-5
+    )
+    assert ready.bn1.num_batches_tracked == 3
+
+
+def test_it_is_built_by_name_for_images_that_are_large_enough() -> None:
+    backbone = settings.ResNet18(weights="none")
+    model = build_backbone(backbone, 24, (56, 56))
+    head = dict(model.named_modules())[HEADS["resnet18"]]
+    assert (head.in_features, head.out_features) == (512, 24)
+    with pytest.raises(UserError, match=r"backbone=resnet18: images are 28×28 px; .* 32×32"):
+        build_backbone(backbone, 24, (28, 28))
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    models = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        models.append(build_backbone(settings.ResNet18(weights="none"), 3, (32, 32)))
+    for a, b in zip(*(m.parameters() for m in models), strict=True):
+        assert torch.equal(a, b)

@@ -1,0 +1,133 @@
+"""The sheet of examples: shows the right images as the model sees them, at any size and number."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.lettering import fitting_size, wrapped
+from robustmd.domains.licences import CC_BY_SA_3, NON_COMMERCIAL, embeddable
+from robustmd.domains.painting import text_width
+from robustmd.domains.seen import seen
+from robustmd.domains.sheet import draw_sheet
+from robustmd.domains.views import VARIANTS, Views
+
+
+def colours(domains: int, classes: int, size: tuple[int, int] = (32, 32)) -> DomainSet:
+    """Every image of domain k, class c has one colour: (20k, 5c, 77)."""
+
+    def split(k: int) -> Examples:
+        labels = np.arange(classes).repeat(2)
+        images = np.empty((len(labels), *size, 3), np.uint8)
+        images[..., 0], images[..., 2] = 20 * k, 77
+        images[..., 1] = 5 * labels[:, None, None]
+        return Examples(images, labels)
+
+    found = [Domain(f"domain_{k}", split(k), split(k), licence=CC_BY_SA_3) for k in range(domains)]
+    names = tuple(f"a_rather_long_class_name_{c}" for c in range(classes))
+    return DomainSet("toy", tuple(found), names, "f" * 64)
+
+
+def drawn(data: DomainSet, **how) -> np.ndarray:
+    stream = io.BytesIO()
+    draw_sheet(data, stream, **how)
+    return np.asarray(Image.open(stream))
+
+
+def shown(sheet: np.ndarray) -> set[tuple[int, int]]:
+    """(k, c) of the colours on the sheet."""
+    flat = sheet[sheet[..., 2] == 77]
+    return {(int(r) // 20, int(g) // 5) for r, g, _ in np.unique(flat, axis=0) if r != g}
+
+
+@pytest.mark.parametrize(("domains", "classes"), [(2, 2), (2, 37), (10, 10), (1, 1)])
+@pytest.mark.parametrize("size", [(1, 1), (32, 32), (40, 70), (256, 256)])
+def test_every_class_of_every_domain_is_on_it(domains: int, classes: int, size) -> None:
+    sheet = drawn(colours(domains, classes, size))
+    wanted = {(k, c) for k in range(domains) for c in range(classes) if 20 * k != 5 * c}
+    assert wanted <= shown(sheet)
+    assert sheet.shape[1] <= 1250
+
+
+def test_the_same_seed_draws_the_same_and_another_other_examples() -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
+    labels = np.arange(40) % 2
+    data = DomainSet.from_tensors({"a": (images, labels, images, labels)})
+    assert np.array_equal(drawn(data), drawn(data))
+    assert not np.array_equal(drawn(data), drawn(data, seed=1))
+
+
+def test_domains_and_classes_can_be_left_out() -> None:
+    data = colours(4, 8)
+    assert {k for k, _ in shown(drawn(data, only=["domain_1", "domain_3"]))} == {1, 3}
+    assert len(shown(drawn(data, most=12, only=["domain_1", "domain_3"]))) <= 12
+
+
+def test_a_class_that_a_domain_lacks_is_a_gap() -> None:
+    data = colours(2, 3)
+    b = data["domain_1"]
+    fewer = Domain("domain_1", b.train.subset(np.arange(4)), b.test)
+    sheet = drawn(DomainSet("toy", (data["domain_0"], fewer), data.classes, "f" * 64))
+    assert (1, 2) not in shown(sheet)
+    assert (1, 1) in shown(sheet)
+
+
+def test_a_pdf_has_its_texts_as_text() -> None:
+    stream = io.BytesIO()
+    draw_sheet(colours(2, 3), stream, form="pdf")
+    assert stream.getvalue().startswith(b"%PDF-")
+    assert b"/Font" in stream.getvalue()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants_are_pillows(variant: str) -> None:
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 256, (9, 9, 3), dtype=np.uint8)
+    split = Examples(image[None], np.zeros(1, np.int64), views=Views(("identity", variant)[-1:]))
+    found = seen(split, 0, rng)
+    picture = Image.fromarray(image)
+    if variant.startswith("rotate"):
+        picture = picture.rotate(int(variant[7:]), Image.Resampling.BILINEAR)
+    elif variant != "identity":
+        way = (
+            Image.Transpose.FLIP_LEFT_RIGHT if "hor" in variant else Image.Transpose.FLIP_TOP_BOTTOM
+        )
+        picture = picture.transpose(way)
+    assert np.abs(found.astype(int) - np.asarray(picture).astype(int)).max() <= 1
+
+
+def test_crop_noise_and_position_are_as_the_views_say() -> None:
+    images = np.full((2, 40, 40, 3), 128, np.uint8)
+    images[1] = 200
+    views = Views(("identity", "rotate_90"), crop=32, sigma=20.0)
+    split = Examples(images, np.zeros(2, np.int64), np.array([1, 0]), views)
+    rng = np.random.default_rng(0)
+    first, third = (seen(split, position, rng).astype(float) for position in (1, 3))
+    assert first.shape == (32, 32, 3)
+    assert third.mean() == pytest.approx(128, abs=2)
+    assert third.std() == pytest.approx(20, rel=0.1)
+    assert first.mean() == pytest.approx(200, abs=3)
+
+
+def test_texts_keep_to_their_columns() -> None:
+    lines = wrapped("staffordshire bull terrier of the north", 14, 60)
+    assert len(lines) <= 3
+    assert all(text_width(line, 14) <= 60 for line in lines)
+    assert fitting_size(["a"], 60, (14, 9)) == 14
+    assert fitting_size(["staffordshire"], 70, (14, 9)) == 9
+
+
+def test_what_is_not_known_to_be_free_is_not_embedded() -> None:
+    assert embeddable(CC_BY_SA_3)
+    assert not any(map(embeddable, ["", NON_COMMERCIAL, "cc by-sa 3.0 or so"]))
+
+
+def test_the_report_shows_what_the_domains_say_may_be_shown() -> None:
+    from robustmd.domains import licences
+    from robustmd.report.licences import SHOWN
+
+    assert {licence for licence in SHOWN if embeddable(licence)} == set(SHOWN)
+    assert licences._EMBEDDABLE == SHOWN

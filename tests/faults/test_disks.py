@@ -1,0 +1,142 @@
+"""A disk that fills up, is read-only or goes away: one line, and nothing that was there is lost."""
+
+import errno
+import io
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faults.conftest import Train
+from faults.faulty_os import FaultyOS
+from faults.tries import differences
+
+from robustmd.errors import UserError
+from robustmd.runs import files
+from robustmd.runs.listing import list_runs
+from robustmd.training import session
+
+
+def checkpoint_size(cut_off: Path) -> int:
+    return max(path.stat().st_size for path in (cut_off / "checkpoints").iterdir())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, cut_off: Path) -> Iterator[Path]:
+    """A file system of four checkpoints' size."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    size = 4 * checkpoint_size(cut_off)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(disk)]
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no file system can be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def refused(train: Train, outputs: Path) -> str:
+    with pytest.raises(UserError) as error:
+        train(outputs, "method=opt")
+    assert len(str(error.value).splitlines()) == 1
+    return str(error.value)
+
+
+def test_a_file_system_that_fills_up(
+    train: Train, finished: Path, cut_off: Path, small_disk: Path
+) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(int(1.5 * checkpoint_size(cut_off))))
+    words = refused(train, small_disk / "outputs")
+    assert "No space left on device; free or open that place, or choose another" in words
+    (listed,) = list_runs(small_disk / "outputs")
+    assert listed.status in ("failed", "cut off")  # failed, where there was room to say so
+    ballast.unlink()
+    outcome = train(small_disk / "outputs", "method=opt")
+    assert outcome.status == "finished"
+    notes = json.loads((outcome.directory / "summary.json").read_text())["notes"]
+    assert any(note.startswith("resumed after iteration") for note in notes)
+    assert differences(outcome.directory, finished) == []
+
+
+def test_a_read_only_file_system(
+    train: Train, finished: Path, cut_off: Path, small_disk: Path
+) -> None:
+    shutil.copytree(cut_off.parents[3], small_disk / "outputs")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    assert "Read-only file system; free or open that place" in refused(
+        train, small_disk / "outputs"
+    )
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    assert differences(train(small_disk / "outputs", "method=opt").directory, finished) == []
+
+
+def test_a_disk_that_becomes_read_only_under_way(
+    train: Train, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ReadOnly(FaultyOS):
+        def fdopen(self, descriptor: int, mode: str) -> io.BufferedWriter:
+            os.close(descriptor)
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    measure = session.Session._measure
+
+    def lock_up(self: session.Session) -> None:
+        if self.learner.iteration == 12:
+            monkeypatch.setattr(files, "os", ReadOnly())
+        measure(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.Session, "_measure", lock_up)
+        assert "metrics.csv: Read-only file system" in refused(train, tmp_path / "outputs")
+    monkeypatch.setattr(files, "os", os)
+    assert differences(train(tmp_path / "outputs", "method=opt").directory, finished) == []
+
+
+def test_a_folder_that_is_removed_under_way(
+    train: Train, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = tmp_path / "outputs"
+    measure = session.Session._measure
+
+    def remove(self: session.Session) -> None:
+        if self.learner.iteration == 12:
+            shutil.rmtree(outputs)
+        measure(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.Session, "_measure", remove)
+        assert "No such file or directory" in refused(train, outputs)
+    assert not outputs.exists()  # nothing half is left in its place
+    assert differences(train(outputs, "method=opt").directory, finished) == []
+
+
+def test_a_file_in_the_way_is_named(train: Train, cut_off: Path, tmp_path: Path) -> None:
+    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
+    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    (run / "summary.json").unlink()
+    (run / "summary.json").mkdir()
+    assert "summary.json: Is a directory" in refused(train, tmp_path / "outputs")
+
+
+def test_a_clock_that_is_set_back(
+    train: Train, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(2_000_000_000, 0, -1000))
+    monkeypatch.setattr(time, "time", lambda: float(next(now)))
+    outcome = train(tmp_path, "method=opt")
+    rows = (outcome.directory / "metrics.csv").read_text().splitlines()[1:]
+    seconds = [float(row.split(",")[1]) for row in rows]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 0
+    spent = json.loads((outcome.directory / "summary.json").read_text())["seconds"]
+    assert all(value >= 0 for value in spent.values())
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert list_runs(tmp_path)[0].age == 0
+    assert differences(outcome.directory, finished) == []

@@ -1,0 +1,210 @@
+"""Signals, checkpoints by the clock, damaged checkpoints, and text that looks like a reference."""
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from faults.conftest import Train
+from faults.fuzzing import outcome_of
+from faults.tries import SETTINGS, differences
+
+from robustmd.errors import UserError
+from robustmd.runs import checkpoints
+from robustmd.runs.listing import list_runs
+from robustmd.training import session, sweep
+from robustmd.typed import literal, typed_from_file
+
+
+def notes_of(run: Path) -> list[str]:
+    return json.loads((run / "summary.json").read_text())["notes"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGUSR1", 143)])
+def test_a_signal_ends_the_iteration_and_the_run_goes_on(
+    train: Train,
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    code: int,
+) -> None:
+    draw = session.BatchStream.draw
+
+    def interrupting(self: Any, iteration: int) -> torch.Tensor:
+        if iteration == 13:
+            os.kill(os.getpid(), getattr(signal, name))
+        return draw(self, iteration)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.BatchStream, "draw", interrupting)
+        outcome = train(tmp_path, "method=opt")
+    assert (outcome.status, outcome.exit_code) == ("interrupted", code)
+    assert f"stopped by {name} after iteration 14" in outcome.message
+    again = train(tmp_path, "method=opt")
+    assert notes_of(again.directory) == ["resumed after iteration 14"]
+    assert differences(again.directory, finished) == []
+
+
+def test_a_signal_while_it_finishes_ends_the_sweep_and_not_the_run(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = session.Session._finish
+
+    def interrupted(self: session.Session) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        finish(self)
+
+    monkeypatch.setattr(session.Session, "_finish", interrupted)
+    outcome = train(tmp_path)
+    assert (outcome.status, outcome.exit_code, outcome.stop_code) == ("finished", 0, 143)
+
+
+def test_every_resumption_stays_noted(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one elsewhere, though the run came back: it is not bit-exact any more."""
+    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
+    run = tmp_path / "outputs" / cut_off.relative_to(cut_off.parents[3])
+    here = (run / "environment.json").read_text()
+    (run / "environment.json").write_text(json.dumps(json.loads(here) | {"device": "cuda"}))
+
+    def stop(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            session.StopRequest, "__enter__", lambda self: setattr(self, "_received", "SIGTERM")
+        )
+        assert train(tmp_path / "outputs", "method=opt").status == "interrupted"
+    (run / "environment.json").write_text(here)
+    train(tmp_path / "outputs", "method=opt")
+    first, second = notes_of(run)
+    assert first == "resumed after iteration 27 on cpu where device differ: not bit-exact"
+    assert second == "resumed after iteration 27"
+
+
+def test_checkpoints_come_by_the_clock_too(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[int] = []
+    save = checkpoints.save
+
+    def noting(run: Path, iteration: int, state: dict[str, Any]) -> None:
+        saved.append(iteration)
+        save(run, iteration, state)
+
+    monkeypatch.setattr(checkpoints, "save", noting)
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(ticks)))
+    train(tmp_path, "checkpoint.every=1000", "checkpoint.seconds=5")
+    assert len(saved) > 3
+    saved.clear()
+    train(tmp_path, "force=true", "checkpoint.every=1000", "checkpoint.seconds=null")
+    assert saved == []
+
+
+@pytest.mark.parametrize("fault", ["bit", "short", "empty", "another run's", "rows"])
+def test_what_is_wrong_with_the_newest_checkpoint_is_said_and_the_one_before_is_taken(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path, fault: str
+) -> None:
+    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
+    run = tmp_path / "outputs" / cut_off.relative_to(cut_off.parents[3])
+    older, newest = sorted((run / "checkpoints").iterdir())[:2]
+    content = bytearray(newest.read_bytes())
+    if fault == "bit":
+        content[len(content) // 2] ^= 1
+    elif fault == "short":
+        del content[-1:]
+    elif fault == "empty":
+        content.clear()
+    elif fault == "another run's":
+        state = torch.load(newest, weights_only=True)
+        torch.save(state | {"belongs_to": "somebody"}, newest)
+        content = bytearray(newest.read_bytes())
+    else:  # a power cut took rows that this checkpoint had seen, but not those of the one before
+        length = torch.load(older, weights_only=True)["extents"]["metrics.csv"][0]
+        os.truncate(run / "metrics.csv", length)
+    newest.write_bytes(content)
+    outcome = train(tmp_path / "outputs", "method=opt")
+    passed_over, resumed = notes_of(outcome.directory)
+    assert passed_over.endswith("passed over")
+    assert newest.name in passed_over or "iteration 27" in passed_over
+    assert resumed == "resumed after iteration 24"
+    assert differences(outcome.directory, finished) == []
+
+
+def test_without_a_usable_checkpoint_it_begins_anew_and_says_so(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
+    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    (run / "metrics.csv").write_text("")
+    outcome = train(tmp_path / "outputs", "method=opt")
+    assert notes_of(outcome.directory)[-1] == "begun anew: no checkpoint could be used"
+    assert differences(outcome.directory, finished) == []
+
+
+def test_a_finished_run_that_was_damaged_since_is_refused(
+    train: Train, finished: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.parents[3], tmp_path / "outputs")
+    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    path = run / "metrics.csv"
+    path.write_text(path.read_text()[:-200])
+    with pytest.raises(UserError, match=r"finished, but damaged since: metrics\.csv"):
+        train(tmp_path / "outputs", "method=opt")
+
+
+def test_a_config_that_has_gone_is_written_again(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
+    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    (run / "config.yaml").write_text("data: [")
+    (run / "environment.json").unlink()
+    train(tmp_path / "outputs", "method=opt")
+    found, expected = (yaml.safe_load((d / "config.yaml").read_text()) for d in (run, finished))
+    assert {**found, "paths": None} == {**expected, "paths": None}
+    assert (run / "environment.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["${oc.env:HOME}", "a${oc.create:{x:1}}", "\\${nope}", "${", "$\\${a}"]
+)
+def test_a_reference_in_a_runs_config_stays_text(finished: Path, text: str) -> None:
+    config = yaml.safe_load((finished / "config.yaml").read_text())
+    config["data"] = {"name": "folder", "root": f"/data/{text}", "validation": 0.0}
+    assert typed_from_file(config).data.root == f"/data/{text}"
+    assert typed_from_file(config, ["data.size=48"]).data.root == f"/data/{text}"
+    assert literal({"a": ["x", 1, None]}) == {"a": ["x", 1, None]}
+
+
+def test_a_failure_of_a_sweep_is_noted_with_its_directory(tmp_path: Path) -> None:
+    record = tmp_path / "failures.jsonl"
+    for error in (UserError("full"), ValueError("ours")):
+        try:
+            raise error
+        except (UserError, ValueError) as raised:
+            sweep.append_failure(record, sweep.Failure.of(raised, "[run 1]", "outputs/x"))
+    one, other = sweep.read_failures(record)
+    assert (one.exit_code, one.message, one.directory) == (2, "full", "outputs/x")
+    assert (other.exit_code, other.directory) == (1, "outputs/x")
+
+
+def test_a_sweep_goes_on_and_names_the_directory_of_what_failed(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = outcome_of(["train", "-m", *SETTINGS, "training.learning_rate=1e6,0.01"])
+    assert code == 1
+    assert "[run 2 of 2]" in out
+    assert "1 run did not finish:" in err
+    found = {one.status: one.path for one in list_runs(tmp_path / "outputs")}
+    assert found.keys() == {"diverged", "finished"}
+    assert f"({found['diverged'].relative_to(tmp_path)})" in err.splitlines()[-1]

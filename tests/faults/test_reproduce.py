@@ -1,0 +1,136 @@
+"""`robustmd reproduce RUN_DIR`: the four verdicts, and what it refuses."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from faults.conftest import Train
+from faults.fuzzing import ends_well, outcome_of
+
+from robustmd.runs.comparison import compare, environment_differences
+from robustmd.runs.reader import collect
+from robustmd.runs.run import Run
+
+
+def test_the_same_bytes_again_are_identical(train: Train, finished: Path) -> None:
+    code, out, err = outcome_of(["reproduce", str(finished)])
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-3:] == [
+        "identical",
+        "  24 measurements and every weight are the same",
+        "  in the same environment",
+    ]
+
+
+def test_it_says_what_else_it_ran_on_and_keeps_what_it_made(
+    train: Train, finished: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.parents[3], tmp_path / "outputs")
+    run = tmp_path / "outputs" / finished.relative_to(finished.parents[3])
+    environment = json.loads((run / "environment.json").read_text())
+    (run / "environment.json").write_text(json.dumps(environment | {"threads": 8}))
+    code, out, _ = outcome_of(["reproduce", str(run), "--out", str(tmp_path / "again")])
+    assert code == 0
+    assert "  threads 8 → 1" in out.splitlines()
+    assert len(collect(tmp_path / "again").runs) == 1
+
+
+def test_other_numbers_are_different(train: Train, finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished.parents[3], tmp_path / "outputs")
+    run = tmp_path / "outputs" / finished.relative_to(finished.parents[3])
+    change_every_loss(run, 1.5)
+    code, out, _ = outcome_of(["reproduce", str(run), "--out", str(tmp_path / "again")])
+    assert code == 1
+    assert "different\n" in out
+    assert "1 of 3 seeds" in out
+
+
+@pytest.mark.parametrize("arguments", [["seed=1"], ["runtime.device=cuda:99"], ["method.lam=2"]])
+def test_mistakes_are_lines(train: Train, finished: Path, arguments: list[str]) -> None:
+    assert ends_well(["reproduce", str(finished), *arguments]) == 2
+
+
+def test_only_a_finished_run_can_be_compared(train: Train, cut_off: Path, tmp_path: Path) -> None:
+    assert ends_well(["reproduce", str(cut_off)]) == 2
+    assert ends_well(["reproduce", str(tmp_path)]) == 2
+
+
+def test_its_own_tree_is_no_place_for_the_copy(train: Train, finished: Path) -> None:
+    assert ends_well(["reproduce", str(finished), "--out", str(finished.parents[3])]) == 2
+
+
+def change_every_loss(run: Path, factor: float) -> None:
+    path = run / "metrics.csv"
+    head, *lines = path.read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    for row in cells:
+        row[4] = repr(float(row[4]) * factor)
+    path.write_text("\n".join([head, *(",".join(row) for row in cells), ""]))
+    summary = json.loads((run / "summary.json").read_text())
+    for part in summary["final"].values():
+        for measure in part.values():
+            measure["loss"] *= factor
+    for measure in summary["worst"].values():
+        measure["loss"] *= factor
+    (run / "summary.json").write_text(json.dumps(summary))
+
+
+# --- the verdicts, on made-up runs ---------------------------------------------------------------
+
+
+Make = Callable[..., Run]
+
+
+@pytest.fixture
+def make(outputs) -> Make:
+    """A finished run with these worst losses [nats] and accuracies [points]."""
+
+    def go(
+        seed: int, loss: float, accuracy: float, *, start: float = 2.3, folder: str = "0"
+    ) -> Run:
+        final = {"a": (loss, accuracy), "b": (0.1, 99.0)}
+        curve = [{"a": start, "b": start}]
+        path = outputs.run("opt", seed, train=final, test=final, curve=curve, folder=folder)
+        return collect(path).runs[0]
+
+    return go
+
+
+def test_small_differences_at_the_end_are_floating_point(make: Make) -> None:
+    old = make(0, 0.5, 80.0)
+    assert compare(old, make(0, 0.54, 81.0, folder="1"), [old]).verdict == (
+        "within floating-point tolerance"
+    )
+    assert compare(old, make(0, 0.56, 80.0, folder="2"), [old]).verdict == "different"
+    assert compare(old, make(0, 0.5, 83.0, folder="3"), [old]).verdict == "different"
+
+
+def test_another_start_is_another_run(make: Make) -> None:
+    old = make(0, 0.5, 80.0)
+    assert compare(old, make(0, 0.5, 80.0, start=2.301, folder="1"), [old]).verdict == "different"
+
+
+def test_the_spread_over_seeds_is_a_prediction_interval(make: Make) -> None:
+    """Losses 0.4, 0.5, 0.6: mean 0.5, s = 0.1; t₀.₉₇₅,₂ = 4.303; 4.303 · 0.1 · √(4/3) = 0.4968."""
+    seeds = [make(0, 0.4, 79.0), make(1, 0.5, 80.0), make(2, 0.6, 81.0)]
+    inside, outside = make(0, 0.99, 80.0, folder="1"), make(0, 1.0, 80.0, folder="2")
+    found = compare(seeds[0], inside, seeds)
+    assert found.verdict == "within seed spread"
+    assert found.is_reproduced
+    assert "0.5000 ± 0.4968 (3 seeds)" in found.reasons[-2]
+    assert compare(seeds[0], outside, seeds).verdict == "different"
+
+
+def test_measurements_of_other_things_are_different(make: Make, outputs) -> None:
+    old = make(0, 0.5, 80.0)
+    path = outputs.run("opt", 0, curve=[{"a": 2.3, "b": 2.3}] * 2, folder="1")
+    assert compare(old, collect(path).runs[0], [old]).verdict == "different"
+
+
+def test_what_differs_in_the_environment_is_named() -> None:
+    old = {"device": "cpu", "threads": 1, "packages": {"torch": "2.4", "numpy": "2.0"}}
+    new = {"device": "cpu", "threads": 8, "packages": {"torch": "2.5", "numpy": "2.0"}}
+    assert environment_differences(old, new) == ["threads 1 → 8", "torch 2.4 → 2.5"]
+    assert environment_differences(old, {**old, "packages": None}) == []

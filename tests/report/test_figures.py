@@ -1,0 +1,269 @@
+"""The figures: what is drawn, for which runs, and that nothing lies over anything."""
+
+import warnings
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from robustmd.report.aggregate import sections
+from robustmd.report.figures import draw_all, image_bytes
+from robustmd.report.figures.bands import band, half_width
+from robustmd.report.figures.groups import chosen
+from robustmd.report.figures.names import spread_out
+from robustmd.report.figures.quantities import discrepancy, effective_domains, worst_loss
+from robustmd.report.figures.running_time import parts_of
+from robustmd.report.figures.traces import read_trace
+from robustmd.report.paired import comparisons
+from robustmd.report.regret import regret_rows
+from robustmd.report.style import figure_style
+from robustmd.runs.reader import collect
+
+CURVE = [{"a": 2.0, "b": 3.0}, {"a": 1.5, "b": 1.0}]
+SECONDS = {"training": 10.0, "adversary": 1.0, "data": 2.0, "measurement": 3.0, "total": 14.5}
+
+
+def section_of(outputs):
+    (section,), _ = sections(collect(outputs.root).runs)
+    return section
+
+
+def drawn_of(outputs, spread="std"):
+    section = section_of(outputs)
+    report = SimpleNamespace(
+        section=section,
+        table=SimpleNamespace(spread=spread),
+        comparisons=comparisons(section),
+        regrets=regret_rows(section),
+    )
+    return {drawn.name: drawn for drawn in draw_all(report)}
+
+
+def weights_of(path, rows):
+    lines = ["iteration,domain,weight,batch_loss"]
+    lines += [f"{t},{name},{p},0.5" for t, by_name in rows for name, p in by_name.items()]
+    (path / "weights.csv").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
+    outputs.run(curve=CURVE, train={"a": (0.5, 80.0), "b": (0.7, 90.0)})
+    (run,) = section_of(outputs).runs
+    trace = read_trace(run)
+    np.testing.assert_array_equal(worst_loss(trace), [[0, 50, 100], [3.0, 1.5, 0.7]])
+    np.testing.assert_allclose(discrepancy(trace)[1], [-1.0, 0.5, -0.2])
+
+
+def test_a_measurement_without_all_domains_is_left_out(outputs):
+    outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.5}, {"a": float("nan"), "b": 1.0}, {}])
+    (run,) = section_of(outputs).runs
+    assert read_trace(run).iterations.tolist() == [0, 100]
+
+
+def test_effective_number_of_domains(outputs):
+    path = outputs.run()
+    weights_of(path, [(1, {"a": 0.5, "b": 0.5}), (9, {"a": 1.0, "b": 0.0}), (10, {"a": 0.5})])
+    (run,) = section_of(outputs).runs
+    steps, values = effective_domains(read_trace(run))
+    assert steps.tolist() == [1, 9]
+    np.testing.assert_allclose(values, [2.0, 1.0])
+
+
+def test_a_broken_weights_file_leaves_the_rest(outputs):
+    path = outputs.run(curve=CURVE)
+    (path / "weights.csv").write_text("no table", "utf-8")
+    assert set(drawn_of(outputs)) == {"worst_case_training_loss", "discrepancy"}
+
+
+@pytest.mark.parametrize(("kind", "half"), [("std", 5.29), ("sem", 3.06), ("ci95", 13.14)])
+def test_bands_are_what_the_caption_says(kind, half):
+    np.testing.assert_allclose(half_width(np.array([[80.0], [82.0], [90.0]]), kind), half, 1e-2)
+
+
+def test_a_band_is_of_the_iterations_that_all_seeds_have():
+    one = np.array([0, 50, 100]), np.array([1.0, 2.0, 3.0])
+    other = np.array([0, 100]), np.array([3.0, 3.0])
+    found = band([one, other], "std")
+    assert found.iterations.tolist() == [0, 100]
+    assert found.mean.tolist() == [2.0, 3.0]
+    assert found.least.tolist() == [1.0, 3.0]
+    np.testing.assert_allclose(found.high - found.mean, [2**0.5, 0.0])
+
+
+def test_one_seed_has_no_band():
+    found = band([(np.array([0]), np.array([2.0]))], "ci95")
+    assert found.low.tolist() == found.high.tolist() == [2.0]
+
+
+def test_individuals_and_mixtures_apart_and_together(outputs):
+    for seed in (0, 1):
+        outputs.run("even", seed, curve=CURVE)
+        outputs.run("individual", seed, curve=CURVE, settings={"domain": "a"})
+        for i, lam in enumerate((0.1, 1.0)):
+            outputs.run("opt", seed, curve=CURVE, settings={"lam": lam}, folder=str(i))
+    drawn = drawn_of(outputs, "ci95")
+    apart = drawn["worst_case_training_loss"]
+    left, right = apart.figure.axes
+    assert (left.get_title(), right.get_title()) == ("individual models", "mixtures")
+    assert (len(left.lines), len(right.lines)) == (1, 3)
+    assert right.get_yscale() == "log"
+    assert "n = 2 seeds; band: 95 % t interval" in apart.caption
+    assert {"worst_case_training_loss_together", "lambda_worst", "lambda_curves"} <= set(drawn)
+    looks = {(line.get_linestyle(), line.get_marker()) for line in right.lines}
+    assert len(looks) == 3, "told apart without colour"
+
+
+def test_parts_of_the_running_time_add_up(outputs):
+    outputs.run(extra={"seconds": SECONDS})
+    (run,) = section_of(outputs).runs
+    parts = parts_of(run)
+    assert parts == pytest.approx(
+        {"data": 2.0, "model": 7.0, "adversary": 1.0, "measurement": 3.0, "rest": 1.5}
+    )
+    assert sum(parts.values()) == SECONDS["total"]
+    assert "running_time" in drawn_of(outputs)
+
+
+def test_names_move_apart_and_no_further():
+    np.testing.assert_allclose(spread_out([0.5, 0.1, 0.52], 0.1), [0.46, 0.1, 0.56])
+    np.testing.assert_allclose(spread_out([0.0, 0.0, 0.0], 0.1), [-0.1, 0.0, 0.1], atol=1e-12)
+
+
+def test_of_many_rows_even_and_the_best_are_drawn(outputs):
+    outputs.run("even", train={"a": (99.0, 50.0), "b": (99.0, 50.0)})
+    for i in range(20):
+        outputs.run(f"m{i:02d}", train={"a": (1.0 + i, 50.0), "b": (0.5, 50.0)})
+    names = [group.method for group in chosen(section_of(outputs).groups, 4)]
+    assert names == ["even", "m00", "m01", "m02"]
+    caption = drawn_of(outputs)["worst_case_training_loss"].caption
+    assert "14 of 21 rows are drawn" in caption
+
+
+def many(outputs, methods, domains, seeds=1):
+    """Every method with weights that move and a λ."""
+    train = {name: (0.01 * (k + 1), 99.0 - k) for k, name in enumerate(domains)}
+    curve = [{name: 2.0 / (1 + i) + 0.01 * k for k, name in enumerate(domains)} for i in range(3)]
+    regret = {"measured": 0.01, "bound": 0.2, "mu": 1.0}
+    extra = {"seconds": SECONDS, "regret": regret}
+    for i, method in enumerate(methods):
+        for seed in range(seeds):
+            settings = {"lam": 0.1 * (i + 1)} if method != "even" else {}
+            path = outputs.run(
+                method, seed, train=train, curve=curve, extra=extra, settings=settings,
+                folder=f"{i:08x}",
+            )  # fmt: skip
+            tilt = [1.0 + k * (method != "even") * (i + 1) / 10 for k in range(len(domains))]
+            last = {name: t / sum(tilt) for name, t in zip(domains, tilt, strict=True)}
+            weights_of(path, [(1, dict.fromkeys(domains, 1 / len(domains))), (90, last)])
+
+
+TREES = {
+    "twelve_methods_ten_domains": (
+        [
+            "even",
+            "opt",
+            "a&b_<i>",
+            "$x",
+            "_hidden",
+            "日本",
+            *(f"method number {i}" for i in range(6)),
+        ],
+        [f"domain {k}" for k in range(10)],
+        2,
+    ),
+    "one_method": (["opt"], ["mnist", "svhn"], 1),
+    "many_lambda": (["even", *["opt"] * 7, *["ot"] * 4], ["mnist", "svhn"], 2),
+    "long_names": (["even", "a_method_" * 9], ["a domain with a long name " * 2, "b" * 40], 2),
+}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_no_text_lies_on_another_or_is_cut_off(outputs, tree):
+    many(outputs, *TREES[tree])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = drawn_of(outputs)
+        for one in drawn.values():
+            assert_apart(one)
+    assert {"worst_case_training_loss", "weights", "running_time", "regret"} <= set(drawn)
+
+
+def assert_apart(drawn):
+    figure = drawn.figure
+    boxes = [(text, box) for text, box in text_boxes(figure) if box.width > 1]
+    page = figure.bbox
+    for text, box in boxes:
+        assert box.x0 > -1, (drawn.name, text)
+        assert box.x1 < page.width + 1, (drawn.name, text)
+        assert box.y0 > -1, (drawn.name, text)
+        assert box.y1 < page.height + 1, (drawn.name, text)
+    for (a, one), (b, other) in combinations(boxes, 2):
+        wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+        high = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert wide < 1.5 or high < 1.5, f"{drawn.name}: {a!r} lies on {b!r}"
+
+
+def text_boxes(figure):
+    """Everything that is written in a figure, with its box in pixels."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    with figure_style():
+        canvas.draw()
+    renderer = canvas.get_renderer()
+    texts = [figure._suptitle, *(t for legend in figure.legends for t in legend.get_texts())]
+    for axis in figure.axes:
+        texts += [axis.title, axis.xaxis.label, axis.yaxis.label, *axis.texts]
+        for one, (low, high) in (
+            (axis.xaxis, axis.get_xlim()),
+            (axis.yaxis, axis.get_ylim()),
+        ):
+            for tick in one.get_major_ticks():
+                if min(low, high) <= tick.get_loc() <= max(low, high) and tick.label1.get_visible():
+                    texts.append(tick.label1)
+    return [(t.get_text(), bbox_of(t, renderer)) for t in texts if t.get_text().strip()]
+
+
+def bbox_of(text, renderer):
+    """Of the letters alone: an annotation's own box has its line in it."""
+    from matplotlib.text import Text
+
+    if hasattr(text, "update_positions"):
+        text.update_positions(renderer)
+    return Text.get_window_extent(text, renderer)
+
+
+def test_the_figures_are_the_same_bytes_again(outputs):
+    many(outputs, ["even", "opt"], ["a", "b"], 2)
+    first, second = drawn_of(outputs), drawn_of(outputs)
+    for name in ("worst_case_training_loss", "running_time"):
+        for kind, mark in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
+            content = image_bytes(first[name].figure, kind)
+            assert content.startswith(mark)
+            assert content == image_bytes(second[name].figure, kind)
+
+
+def test_examples_are_drawn_only_where_the_licence_allows_it(outputs):
+    from PIL import Image
+
+    path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "CC BY-SA 3.0"}})
+    Image.new("RGB", (64, 32), "red").save(path / "examples.png")
+    assert "examples" in drawn_of(outputs)
+    (path / "examples.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+    assert "examples" not in drawn_of(outputs)
+
+
+def test_examples_left_out_for_their_licence_are_named(outputs):
+    from PIL import Image
+
+    path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "non-commercial use only"}})
+    Image.new("RGB", (64, 32), "red").save(path / "examples.png")  # of a alone: the run sees to it
+    assert drawn_of(outputs)["examples"].caption.endswith("Left out for their licence: b.")
+
+
+def test_no_examples_where_no_licence_allows_any(outputs):
+    from PIL import Image
+
+    path = outputs.run(extra={"licences": {"a": "research", "b": "non-commercial use only"}})
+    Image.new("RGB", (64, 32), "red").save(path / "examples.png")
+    assert "examples" not in drawn_of(outputs)

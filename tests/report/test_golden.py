@@ -1,0 +1,147 @@
+"""The committed runs give the committed tables, and the hand-computed values stand in them."""
+
+import csv
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import OutputsBuilder
+
+from robustmd.report import report
+from robustmd.report.report import write_report
+from robustmd.report.selection import Selection
+from robustmd.report.terminal import summary_text
+
+GOLDEN = Path(__file__).parent / "golden"
+RUNS = GOLDEN / "runs"
+DIFFERENT = (".png", ".pdf", ".html")  # drawn: their looks are not compared byte by byte
+PAGE = "README.md"
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "draw_all", lambda one: iter(()))
+        return write_report(RUNS, tmp_path_factory.mktemp("golden") / "report")
+
+
+def tables_of(result):
+    out = result.report.out
+    found = {path.relative_to(out).as_posix() for path in result.files}
+    return {name for name in found if not name.endswith(DIFFERENT) and name != PAGE}
+
+
+def shown(result):
+    return summary_text(result).replace(str(result.report.out), "report")
+
+
+def rows(path, key="method"):
+    with path.open(encoding="utf-8", newline="") as stream:
+        return {row[key]: row for row in csv.DictReader(stream)}
+
+
+def test_the_tables_are_those_committed(result):
+    made = tables_of(result)
+    if os.environ.get("ROBUSTMD_WRITE_GOLDEN"):
+        shutil.rmtree(GOLDEN / "report", ignore_errors=True)
+        for name in made:
+            (GOLDEN / "report" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(result.report.out / name, GOLDEN / "report" / name)
+        (GOLDEN / "terminal.txt").write_text(shown(result), "utf-8")
+    committed = GOLDEN / "report"
+    assert made == {p.relative_to(committed).as_posix() for p in committed.rglob("*.*")}
+    for name in sorted(made):
+        expected = (committed / name).read_text("utf-8")
+        assert (result.report.out / name).read_text("utf-8") == expected, name
+    assert shown(result) == (GOLDEN / "terminal.txt").read_text("utf-8")
+
+
+def test_the_committed_runs_are_what_their_script_makes(tmp_path):
+    spec = importlib.util.spec_from_file_location("make_runs", GOLDEN / "make_runs.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    (tmp_path / "runs").mkdir()
+    script.fill(OutputsBuilder(tmp_path / "runs"))
+    for made, committed in ((tmp_path / "runs", RUNS), (RUNS, tmp_path / "runs")):
+        for path in made.rglob("*.*"):
+            other = committed / path.relative_to(made)
+            assert path.is_dir() or path.read_bytes() == other.read_bytes(), path
+
+
+@pytest.mark.parametrize(("kind", "text"), [("std", "5.29"), ("sem", "3.06"), ("ci95", "13.14")])
+@pytest.mark.usefixtures("tables_only")
+def test_worst_accuracies_80_82_90(kind, text, tmp_path):
+    result = write_report(RUNS, tmp_path / "report", "digits", spread=kind)
+    folder = tmp_path / "report" / "digits"
+    even = rows(folder / "table.csv")["even"]
+    assert float(even["worst_test_accuracy_mean"]) == 84.0
+    assert f"{float(even[f'worst_test_accuracy_{kind}']):.2f}" == text
+    assert f"84.00 ± {text}" in (folder / "table.md").read_text("utf-8")
+    assert rf"{{\scriptsize$\pm${text}}}" in (folder / "table.tex").read_text("utf-8")
+    assert f"84.00 ± {text}" in summary_text(result)
+    assert result.sections[0].table.spread == kind
+
+
+def test_domains_80_90_and_90_80_have_a_worst_of_80(result):
+    even = rows(result.report.out / "toy_1" / "table.csv")["even"]
+    assert float(even["worst_test_accuracy_mean"]) == 80.0
+    assert float(even["a_test_accuracy_mean"]) == 85.0
+    assert float(even["mean_test_accuracy_mean"]) == 85.0
+
+
+def test_one_seed_is_n_1_and_has_no_plus_minus(result):
+    opt = rows(result.report.out / "toy_1" / "table.csv")["opt"]
+    assert (opt["n"], opt["worst_test_accuracy_std"]) == ("1", "")
+    lines = (result.report.out / "toy_1" / "table.md").read_text("utf-8").splitlines()
+    (line,) = (line for line in lines if line.startswith("| opt | 1 |"))
+    assert "±" not in line
+
+
+def test_best_is_bold_and_second_underlined_among_our_rows_only(result):
+    table = result.sections[0].table
+    column = next(i for i, c in enumerate(table.columns) if c.name == "worst_test_accuracy")
+    marks = {row.label: table.marks(i, column) for i, row in enumerate(table.rows)}
+    assert {label: mark for label, mark in marks.items() if mark} == {
+        "opt": "best",
+        "even": "second",
+    }
+    text = (result.report.out / "digits" / "table.md").read_text("utf-8")
+    assert "**85.93 ± 6.13**" in text
+    assert "<u>84.00 ± 5.29</u>" in text
+    tex = (result.report.out / "digits" / "table.tex").read_text("utf-8")
+    assert r"\textbf{85.93}" in tex
+    assert r"\underline{84.00}" in tex
+
+
+def test_numbers_lead_back_to_the_measurements(result):
+    runs = list(rows(result.report.out / "digits" / "runs.csv", key="path").values())
+    even = [row for row in runs if row["method"] == "even"]
+    assert [float(row["worst_test_accuracy"]) for row in even] == [80.0, 82.0, 90.0]
+    assert even[0]["iterations"] == "20 30 40 50 60"
+    measured = (RUNS / even[2]["path"] / "metrics.csv").read_text("utf-8").splitlines()
+    chosen = [line.split(",") for line in measured if ",test,svhn," in line][-5:]
+    assert sum(float(line[5]) for line in chosen) / 5 == 90.0
+
+
+@pytest.mark.usefixtures("tables_only")
+def test_the_other_rule_gives_other_numbers_and_says_so(tmp_path):
+    result = write_report(RUNS, tmp_path / "report", "digits", selection=Selection("final"))
+    even = rows(tmp_path / "report" / "digits" / "table.csv")["even"]
+    assert float(even["worst_test_accuracy_mean"]) == 88.0  # 84 + 4: the last step
+    assert even["selection"] == "final"
+    assert "Every value is of the final measurement" in result.sections[0].table.caption
+
+
+def test_published_rows_stand_beneath_as_printed(result):
+    table = rows(result.report.out / "digits" / "table.csv")
+    assert list(table)[-4:] == [
+        "Individual MNIST",
+        "Individual SVHN",
+        "Mixture Even",
+        "Mixture Opt",
+    ]
+    assert table["Mixture Opt"]["worst_test_accuracy_mean"] == "92.14"
+    assert table["Mixture Opt"]["source"].startswith("Qian et al.")
+    assert table["Mixture Opt"]["mean_test_accuracy_mean"] == ""

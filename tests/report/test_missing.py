@@ -1,0 +1,151 @@
+"""What is not there, and a command that would run it; with what it cost so far."""
+
+import json
+import shlex
+
+import pytest
+from hydra import compose, initialize_config_module
+
+from robustmd.report.commands import command_for
+from robustmd.report.report import write_report
+from robustmd.runs.reader import collect
+
+pytestmark = pytest.mark.usefixtures("tables_only")
+
+
+def report_of(outputs, tmp_path):
+    result = write_report(outputs.root, tmp_path / "report")
+    return result.sections[0], result
+
+
+def environment(path, **values):
+    file = path / "environment.json"
+    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | values), "utf-8")
+
+
+def test_seeds_that_a_row_lacks_come_with_their_command(outputs, tmp_path):
+    for seed in (0, 1, 2):
+        outputs.run("even", seed)
+    outputs.run("opt", 1)
+    section, _ = report_of(outputs, tmp_path)
+    (missing,) = section.missing
+    assert (missing.label, missing.seeds, missing.reason) == ("opt", (0, 2), "not run")
+    assert missing.command == "robustmd train -m method=opt data=toy seed=0,2"
+
+
+def test_unfinished_runs_go_on_by_their_own_command(outputs, tmp_path):
+    outputs.run("even", 0)
+    stopped = {"status": "interrupted", "iterations_done": 40}
+    outputs.run("even", 1, extra=stopped)
+    path = outputs.run("opt", 0, settings={"lam": 9.0}, extra=stopped)
+    environment(path, overrides=["method=opt", "data=toy", "method.lam=9", "seed=0"])
+    outputs.run("opt", 0, settings={"lam": 1.0}, folder="1")
+    outputs.run("opt", 1, settings={"lam": 1.0}, folder="1")
+    section, _ = report_of(outputs, tmp_path)
+    found = [(m.label, m.seeds, m.command) for m in section.missing]
+    assert found == [
+        ("even", (1,), "robustmd train method=even data=toy seed=1"),
+        (
+            "opt λ=9",
+            (0,),
+            "robustmd train method=opt data=toy method.lam=9 seed=0",
+        ),
+    ]
+
+
+def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, tmp_path):
+    for seed in (0, 1):
+        outputs.run("even", seed)
+    cut = outputs.root / "toy" / "even" / "00000000" / "seed=1" / "summary.json"
+    cut.write_text(cut.read_text("utf-8")[:50], "utf-8")
+    section, result = report_of(outputs, tmp_path)
+    (missing,) = section.missing
+    assert (missing.label, missing.seeds) == ("even", (1,))
+    assert missing.reason.startswith("summary.json is not valid JSON")
+    (entry,) = (e for e in result.report.entries if e.reason)
+    assert (entry.path, entry.seed, entry.label) == ("toy/even/00000000/seed=1", 1, "even")
+
+
+def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, tmp_path):
+    outputs.run("even", 0)
+    path = outputs.run("even", 1) / "metrics.csv"
+    path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
+    section, _ = report_of(outputs, tmp_path)
+    assert section.missing[0].command.endswith("seed=1 force=true")
+
+
+def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs):
+    from robustmd.settings import as_dict, number_changing
+    from robustmd.typed import typed
+
+    overrides = ["method=ot", "data=digits_mini", "method.prior=[0.25,0.75]", "method.lam=0.5"]
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        config = as_dict(typed(compose("config", overrides=overrides)))
+    path = outputs.run("ot")
+    environment(path, overrides=None)
+    (run,) = collect(outputs.root).runs
+    run.config.clear()
+    run.config.update(config)
+    program, command, *made = shlex.split(command_for(run, (7,)))
+    assert (program, command, made[-1]) == ("robustmd", "train", "seed=7")
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        again = as_dict(typed(compose("config", overrides=made)))
+    assert number_changing(again) == number_changing(config)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a b", 'paths.data="a b"'),
+        ("/plain/path", "paths.data=/plain/path"),
+        ('it\'s "so"', 'paths.data="it\'s \\"so\\""'),
+    ],
+)
+def test_paths_are_quoted_for_hydra_and_the_shell(outputs, value, text):
+    path = outputs.run("even")
+    environment(path, overrides=None)
+    (run,) = collect(outputs.root).runs
+    run.config["paths"] = {"data": value, "cache": None}
+    words = shlex.split(command_for(run, (0,)))
+    assert text in words
+    assert not any(word.startswith("paths.cache") for word in words)
+
+
+def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, tmp_path):
+    spent = {"training": 10.0, "adversary": 1.0, "data": 2.0, "measurement": 3.0}
+    outputs.run("even", 0, extra={"seconds": {**spent, "total": 20.0}})
+    outputs.run("even", 1, extra={"seconds": {**spent, "total": 22.0}})
+    failed = outputs.run("even", 2, extra={"status": "failed", "seconds": spent})
+    environment(failed, device="Some GPU")
+    outputs.run("opt", 0, extra={"status": "failed", "seconds": {"total": 5.0, "data": "x"}})
+    outputs.run("opt", 1, extra={"seconds": None})
+    section, result = report_of(outputs, tmp_path)
+    found = [(c.label, c.device, c.finished, c.unfinished, c.seconds) for c in section.compute]
+    assert found == [
+        ("even", "cpu", 2, 0, 42.0),
+        ("opt", "cpu", 1, 1, 5.0),
+        ("even", "Some GPU", 0, 1, 15.0),  # no total: its parts, of which training has adversary
+    ]
+    assert [c.is_complete for c in section.compute] == [True, False, False]
+    page = result.page.read_text("utf-8")
+    assert "| opt | cpu | 1 | 1 | ≥ 5.0 |" in page
+
+
+def test_every_run_directory_is_an_entry(outputs, tmp_path):
+    outputs.run("even", 0)
+    for folder, lam in (("1", 0.1), ("2", 1.0)):
+        outputs.run("opt", 0, settings={"lam": lam}, folder=folder)
+    outputs.run("opt", 1, settings={"lam": 1.0}, folder="2", extra={"status": "diverged"})
+    outputs.run("even", 0, folder="twice")
+    outputs.run("even", 0, data="other", extra={"status": "failed"})
+    _, result = report_of(outputs, tmp_path)
+    found = {(e.path, e.status, e.reason.partition(" ")[0]) for e in result.report.entries}
+    assert found == {
+        ("toy/even/00000000/seed=0", "finished", ""),
+        ("toy/opt/1/seed=0", "finished", ""),
+        ("toy/opt/2/seed=0", "finished", ""),
+        ("toy/opt/2/seed=1", "diverged", "diverged"),
+        ("toy/even/twice/seed=0", "finished", "same"),
+        ("other/even/00000000/seed=0", "failed", "failed"),
+    }
+    assert ("λ", "0.1") in next(e for e in result.report.entries if "/1/" in e.path).differences

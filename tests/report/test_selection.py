@@ -1,0 +1,148 @@
+"""Which measurements a number is of, under each rule; worked by hand."""
+
+import pytest
+
+from robustmd.errors import UserError
+from robustmd.report.aggregate import sections
+from robustmd.report.quantities import (
+    MEAN_TEST_ACCURACY,
+    WORST_TEST_ACCURACY,
+    WORST_TRAIN_LOSS,
+    averaged,
+    returns_average,
+)
+from robustmd.report.report import write_report
+from robustmd.report.selection import Selection
+from robustmd.runs.reader import collect
+
+pytestmark = pytest.mark.usefixtures("tables_only")
+
+
+def measurement(a, b, val=None):
+    """Both domains' accuracies a, b [percent]; losses are (100 − accuracy)/100."""
+    splits = {"train": (a, b), "test": (a, b), **({} if val is None else {"val": val})}
+    return {
+        split: {"a": ((100 - x) / 100, x), "b": ((100 - y) / 100, y)}
+        for split, (x, y) in splits.items()
+    }
+
+
+def run_of(outputs, *measurements, seed=0):
+    """One run with these measurements, the last after the last iteration."""
+    *earlier, last = measurements
+    path = outputs.run(seed=seed, earlier=earlier, train=last["train"], test=last["test"])
+    if "val" in last:
+        with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
+            for domain, (loss, accuracy) in last["val"].items():
+                stream.write(f"100,10.0,val,{domain},{loss},{accuracy},40\n")
+    return path
+
+
+def selected(outputs, name):
+    (run,) = collect(outputs.root).runs
+    return Selection(name).select(run)
+
+
+def test_final_is_the_last_measurement(outputs):
+    run_of(outputs, measurement(10, 20), measurement(80, 90))
+    one = selected(outputs, "final")
+    assert one.iterations("test") == (100,)
+    assert WORST_TEST_ACCURACY.of(one) == 80.0
+    assert MEAN_TEST_ACCURACY.of(one) == 85.0
+
+
+def test_last5_is_the_mean_of_the_last_five_and_the_worst_is_taken_in_each(outputs):
+    # worst of each: 10 (sixth last, not in it), 60, 60, 70, 70, 80
+    pairs = [(10, 10), (60, 90), (90, 60), (70, 90), (90, 70), (80, 90)]
+    run_of(outputs, *(measurement(a, b) for a, b in pairs))
+    one = selected(outputs, "last5")
+    assert len(one.iterations("test")) == 5
+    assert WORST_TEST_ACCURACY.of(one) == 68.0
+    assert one.accuracy("test", "a") == 78.0  # the domains' own means are larger
+    assert WORST_TRAIN_LOSS.of(one) == pytest.approx(0.32)
+
+
+def test_the_untrained_model_is_not_among_the_last_five(outputs):
+    outputs.run(curve=[{"a": 2.0, "b": 3.0}], train={"a": (0.5, 80.0), "b": (0.25, 90.0)})
+    one = selected(outputs, "last5")
+    assert one.iterations("train") == (100,)
+    assert WORST_TRAIN_LOSS.of(one) == 0.5
+
+
+def test_a_measurement_that_lost_a_row_is_left_out_of_the_mean_and_not_replaced(outputs):
+    path = run_of(outputs, *(measurement(a, 99) for a in (10, 60, 60, 61, 70, 80))) / "metrics.csv"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    lost = next(i for i, line in enumerate(lines) if ",test,b," in line and line.startswith("66,"))
+    path.write_text("".join(lines[:lost] + lines[lost + 1 :]), "utf-8")
+    one = selected(outputs, "last5")
+    assert one.iterations("test") == (33, 50, 83, 100)
+    assert WORST_TEST_ACCURACY.of(one) == (60 + 60 + 70 + 80) / 4
+    assert one.iterations("train") == (33, 50, 66, 83, 100)
+
+
+def test_best_val_looks_at_the_validation_split_alone(outputs):
+    run_of(
+        outputs,
+        measurement(50, 50, val=(60, 90)),
+        measurement(55, 65, val=(80, 81)),  # the best worst validation loss
+        measurement(99, 99, val=(70, 99)),  # the best test: not looked at
+        measurement(98, 98, val=(79, 99)),
+    )
+    one = selected(outputs, "best-val")
+    assert one.iterations("test") == (50,)
+    assert WORST_TEST_ACCURACY.of(one) == 55.0
+
+
+def test_the_earliest_of_equals_is_taken(outputs):
+    run_of(outputs, *(measurement(a, 99, val=(70, 99)) for a in (60, 61, 62)))
+    assert selected(outputs, "best-val").iterations("test") == (33,)
+
+
+def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_path):
+    run_of(outputs, measurement(60, 70, val=(70, 80)), measurement(61, 71, val=(60, 80)))
+    outputs.run("opt", 0)
+    result = write_report(outputs.root, tmp_path / "r", selection=Selection("best-val"))
+    assert [row.label for row in result.sections[0].table.rows] == ["even"]
+    (problem,) = result.problems
+    assert problem.reason.startswith("--select best-val needs a validation split")
+    assert "smallest worst-case validation loss" in result.sections[0].table.caption
+    assert "toy/opt/00000000/seed=0" in result.page.read_text("utf-8")
+    assert result.sections[0].missing == ()
+
+
+def test_no_run_at_all_with_a_validation_split_is_a_users_mistake(outputs, tmp_path):
+    outputs.run()
+    with pytest.raises(UserError, match=r"data\.validation=0\.1"):
+        write_report(outputs.root, tmp_path / "r", selection=Selection("best-val"))
+
+
+def test_the_averaged_model_is_selected_by_its_own_measurements(outputs):
+    path = run_of(outputs, measurement(60, 70), measurement(61, 71))
+    with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
+        for t, accuracy in ((50, 40), (100, 80)):
+            for split in ("train_averaged", "test_averaged"):
+                stream.writelines(f"{t},1.0,{split},{d},0.5,{accuracy},40\n" for d in "ab")
+    one = selected(outputs, "last5")
+    assert returns_average(one)
+    assert averaged(WORST_TEST_ACCURACY).of(one) == 60.0
+    assert WORST_TEST_ACCURACY.of(one) == 60.5
+
+
+def test_a_part_of_the_training_set_is_said_in_the_caption(outputs, tmp_path):
+    run_of(outputs, measurement(60, 70), measurement(61, 71))
+    caption = write_report(outputs.root, tmp_path / "1").sections[0].table.caption
+    assert "a fixed random part of the training set (from 20 examples a domain)" in caption
+    final = write_report(outputs.root, tmp_path / "2", selection=Selection("final"))
+    assert "random part" not in final.sections[0].table.caption
+
+
+def test_one_rule_for_every_row(outputs):
+    run_of(outputs, measurement(60, 70), measurement(80, 90))
+    for name, worst in (("final", 80.0), ("last5", 70.0)):
+        (section,), _ = sections(collect(outputs.root).runs, Selection(name))
+        assert section.groups[0].estimate(WORST_TEST_ACCURACY).mean == worst
+
+
+def test_another_rule_is_refused():
+    with pytest.raises(ValueError, match="final, last5, best-val"):
+        Selection("best-test")

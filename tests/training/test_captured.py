@@ -1,0 +1,151 @@
+"""The captured iteration does what the plain one does, and leaves the learner as it found it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tiny import composed, synthetic_domains
+
+from robustmd.training.batches import BatchStream
+from robustmd.training.captured import CapturedIteration, as_before, why_not
+from robustmd.training.clock import Clock
+from robustmd.training.history import History
+from robustmd.training.learner import Learner, build_learner
+from robustmd.training.loop import Iteration, iterate
+from robustmd.training.resident import ResidentExamples, resident_splits
+
+CPU = torch.device("cpu")
+Parts = tuple[Learner, BatchStream, list[ResidentExamples]]
+
+
+def parts(device: torch.device, *overrides: str) -> Parts:
+    config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
+    domains = synthetic_domains()
+    learner = build_learner(config, domains, 2, device, [60, 60])
+    learner.optimizer.param_groups[0]["fused"] = True  # as the captured one has it
+    batches = BatchStream.of({d.name: d.train for d in domains}, 20, seed=0)
+    return learner, batches, list(resident_splits(domains, device)["train"].values())
+
+
+def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
+    """What `count` iterations record, and the learner's state after them."""
+    learner, batches, examples = made
+    history = History(("a", "b"), count, learner.adversary.weights.device)
+    clock = Clock(learner.adversary.weights.device)
+    for _ in range(count):
+        iteration(learner, batches, examples, history, clock)
+    return [history.read(), [p.detach().clone() for p in learner.model.parameters()]]
+
+
+METHODS = ["method=even", "method=opt", "method=minimax", "method=term", "method=oracle"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("begun", [0, 5])
+def test_replays_equal_plain_iterations(method: str, begun: int) -> None:
+    """With a capture that only keeps the part: same rows, same weights, bit for bit; also from the
+    middle of a run, where momentum and the adversary's state are there already."""
+    plain, captured = parts(CPU, method), parts(CPU, method)
+    for made in (plain, captured):
+        if begun:
+            rows_of(made, iterate, begun)
+    replayed = CapturedIteration(*captured, capture=lambda part: part)
+    (rows, weights), (rows_captured, weights_captured) = (
+        rows_of(plain, iterate),
+        rows_of(captured, replayed),
+    )
+    assert rows_captured == rows
+    assert all(map(torch.equal, weights_captured, weights))
+    if plain[0].regret is not None and captured[0].regret is not None:
+        states = plain[0].regret.state_dict(), captured[0].regret.state_dict()
+        assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_the_parts_are_captured_in_the_order_they_run() -> None:
+    """Graphs that share memory must be replayed in the order of their capture."""
+    for method, last in (("method=opt", "_answer"), ("method=term", "_descend")):
+        order: list[str] = []
+
+        def note(part: Callable[[], None], order: list[str] = order) -> Callable[[], None]:
+            order.append(part.__name__)
+            return part
+
+        CapturedIteration(*parts(CPU, method), capture=note)
+        assert order[:2] == ["_data", "_losses"]
+        assert order[-1] == last
+
+
+def test_warming_up_leaves_no_trace() -> None:
+    made = parts(CPU, "method=opt")
+    rows_of(made, iterate, 3)
+    learner = made[0]
+    before = {k: v.clone() for k, v in learner.adversary.state_dict().items()}
+    weights = learner.weights_hash()
+    CapturedIteration(*made, capture=lambda part: part)
+    assert learner.weights_hash() == weights
+    assert all(torch.equal(before[k], v) for k, v in learner.adversary.state_dict().items())
+    assert learner.iteration == 3
+    assert isinstance(learner.optimizer.param_groups[0]["lr"], float)
+
+
+def test_the_learning_rate_is_written_to_the_device_before_each_step() -> None:
+    """A replay reads η_w of its own iteration, not the one at the capture."""
+    made = parts(CPU, "method=even", "training.schedule=cosine")
+    replayed = CapturedIteration(*made, capture=lambda part: part)
+    seen, due = [], []
+    for _ in range(5):
+        due.append(made[0].optimizer.param_groups[0]["lr"])
+        rows_of(made, replayed, 1)
+        seen.append(float(replayed._rate))
+    assert seen == pytest.approx(due)
+    assert len(set(seen)) == 5
+
+
+def test_momentum_that_came_to_be_is_taken_back() -> None:
+    learner, batches, examples = parts(CPU)
+    with as_before(learner):
+        rows_of((learner, batches, examples), iterate, 2)
+        learner.iteration = 0
+    buffers = [state["momentum_buffer"] for state in learner.optimizer.state.values()]
+    assert buffers
+    assert all(not buffer.any() for buffer in buffers)
+
+
+def test_no_graph_without_cuda() -> None:
+    assert "need a CUDA device" in str(why_not(CPU, []))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", METHODS)
+def test_cuda_graphs_equal_plain_iterations(method: str) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    device = torch.device("cuda", 0)
+    plain, captured = parts(device, method), parts(device, method)
+    rows, weights = rows_of(plain, iterate)
+    rows_captured, weights_captured = rows_of(captured, CapturedIteration(*captured))
+    for a, b in zip(rows, rows_captured, strict=True):
+        assert a.batch_losses == pytest.approx(b.batch_losses, rel=1e-3)
+        assert a.weights == pytest.approx(b.weights, abs=1e-3)
+    for a, b in zip(weights, weights_captured, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_no_sync_inside_an_iteration() -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    device = torch.device("cuda", 0)
+    for make in (lambda made: iterate, lambda made: CapturedIteration(*made)):
+        made = parts(device, "method=opt")
+        made[1].device = device
+        iteration = make(made)
+        rows_of(made, iteration, 2)
+        history, clock = History(("a", "b"), 10, device), Clock(device)
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            for _ in range(5):
+                iteration(*made, history, clock)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")

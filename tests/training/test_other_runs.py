@@ -1,0 +1,166 @@
+"""Numbers taken from finished runs: f* of regret and p̄ of retrain."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tiny import composed
+
+from robustmd.errors import UserError
+from robustmd.runs import files
+from robustmd.settings import settled
+
+Train = Callable[..., Any]
+
+
+def summary(outcome: Any) -> dict[str, Any]:
+    return json.loads((outcome.directory / files.SUMMARY).read_text("utf-8"))
+
+
+def rewrite(outcome: Any, **changes: Any) -> None:
+    text = json.dumps(summary(outcome) | changes)
+    (outcome.directory / files.SUMMARY).write_text(text, "utf-8")
+
+
+def method(outcome: Any) -> dict[str, Any]:
+    return yaml.safe_load((outcome.directory / files.CONFIG).read_text("utf-8"))["method"]
+
+
+def rows(outcome: Any, name: str) -> list[dict[str, str]]:
+    with (outcome.directory / name).open(newline="") as stream:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(stream)]
+
+
+# --- regret -----------------------------------------------------------------------------------
+
+
+def test_regret_takes_the_mean_loss_of_individual_runs_over_their_seeds(train: Train) -> None:
+    losses = {
+        (k, seed): summary(train("method=individual", f"method.domain={k}", f"seed={seed}"))
+        for k in (0, 1)
+        for seed in (0, 1)
+    }
+    outcome = train("method=regret", "seed=1")
+    expected = [
+        sum(losses[k, seed]["final"]["train"][name]["loss"] for seed in (0, 1)) / 2
+        for k, name in enumerate("ab")
+    ]
+    assert method(outcome)["reference"] == pytest.approx(expected, rel=1e-5)
+    (note,) = [n for n in summary(outcome)["notes"] if "method.reference" in n]
+    assert "seeds 0, 1" in note
+    given = [f"{value!r}" for value in method(outcome)["reference"]]
+    same = train("method=regret", "seed=1", f"method.reference=[{','.join(given)}]")
+    assert (same.status, same.directory) == ("kept", outcome.directory)
+
+
+def test_regret_asks_for_the_individual_runs_that_are_missing(train: Train) -> None:
+    train("method=individual", "method.domain=a")
+    train("method=individual", "method.domain=b", "training.learning_rate=0.1")  # not the same
+    with pytest.raises(UserError, match="no finished individual run of b ") as caught:
+        train("method=regret")
+    assert "`robustmd train -m method=individual method.domain=1" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_regret_passes_over_runs_on_other_bytes(train: Train) -> None:
+    for k in (0, 1):
+        outcome = train("method=individual", f"method.domain={k}")
+    environment = json.loads((outcome.directory / files.ENVIRONMENT).read_text("utf-8"))
+    environment["data_fingerprint"] = "0" * 64
+    (outcome.directory / files.ENVIRONMENT).write_text(json.dumps(environment), "utf-8")
+    with pytest.raises(UserError, match="no finished individual run of b "):
+        train("method=regret")
+
+
+def test_regret_without_anything_to_gain_on_is_opt(train: Train) -> None:
+    opt = train("method=opt", "method.lam=0.1")
+    regret = train("method=regret", "method.lam=0.1", "method.reference=[0,0]")
+    for name in (files.METRICS, files.WEIGHTS):
+        assert rows(regret, name) == rows(opt, name)
+    assert summary(regret)["regret"] == summary(opt)["regret"]
+
+
+# --- retrain ----------------------------------------------------------------------------------
+
+
+def test_the_mean_weights_count_every_iteration(train: Train) -> None:
+    outcome = train("method=opt", "method.lam=0.1", "logging.every=1")
+    found = [(row["domain"], float(row["weight"])) for row in rows(outcome, files.WEIGHTS)]
+    for domain, mean in summary(outcome)["weights_mean"].items():
+        played = [weight for name, weight in found if name == domain]
+        assert len(played) == 12
+        assert mean == pytest.approx(sum(played) / 12, abs=1e-12)
+
+
+def test_retrain_trains_at_the_mean_weights_of_the_runs(train: Train) -> None:
+    seeds = [train("method=opt", "method.lam=0.1", f"seed={seed}") for seed in (0, 1)]
+    opt = seeds[0].directory.parent
+    outcome = train("method=retrain", f"method.run={opt}", "seed=1")
+    played = [list(summary(run)["weights_mean"].values()) for run in seeds]
+    mean = [(a + b) / 2 for a, b in zip(*played, strict=True)]
+    assert mean != [0.5, 0.5]
+    assert method(outcome)["weights"] == mean
+    assert method(outcome)["run"] is None
+    weights = [float(row["weight"]) for row in rows(outcome, files.WEIGHTS)]
+    assert weights == pytest.approx(mean * (len(weights) // 2), abs=1e-7)
+    (note,) = [n for n in summary(outcome)["notes"] if "method.weights" in n]
+    assert f"method=opt in {opt} (seeds 0, 1)" in note
+    given = ",".join(map(repr, mean))
+    assert train("method=retrain", f"method.weights=[{given}]", "seed=1").status == "kept"
+
+
+def test_one_seeds_folder_is_enough_and_is_quoted_for_its_equals_sign(train: Train) -> None:
+    one, _ = (train("method=opt", "method.lam=0.1", f"seed={seed}") for seed in (0, 1))
+    outcome = train("method=retrain", f'method.run="{one.directory}"')
+    assert method(outcome)["weights"] == list(summary(one)["weights_mean"].values())
+
+
+def test_retrain_at_uniform_weights_is_even_bit_for_bit(train: Train) -> None:
+    even = train("method=even")
+    for setting in (f"method.run={even.directory.parent}", "method.weights=[0.5,0.5]"):
+        outcome = train("method=retrain", setting)
+        for name in (files.METRICS, files.WEIGHTS):
+            assert rows(outcome, name) == rows(even, name)
+
+
+def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: Path) -> None:
+    opt = train("method=opt")
+    individual = train("method=individual")
+    vrex = train("method=vrex")
+    rewrite(vrex, weights_mean={"a": -0.5, "b": 1.5})
+    with pytest.raises(UserError, match=r"needs method.run=FOLDER.*or method.weights"):
+        train("method=retrain")
+    for path, said in (
+        (tmp_path / "nowhere", "no such folder"),
+        (tmp_path / "outputs", "holds runs of several configurations; name the folder of one"),
+        (opt.directory.parent / "seed_1", "no such folder"),
+        (individual.directory.parent, "are of a; must be of a, b"),
+        (vrex.directory.parent, "no distribution over the domains"),
+    ):
+        with pytest.raises(UserError, match=said):
+            train("method=retrain", f"method.run={path}")
+    with pytest.raises(UserError, match=r"method.weights is given as well; leave one out"):
+        train("method=retrain", f"method.run={opt.directory.parent}", "method.weights=[0.5,0.5]")
+    rewrite(opt, weights_mean=None)
+    with pytest.raises(UserError, match=r"no weights_mean in its summary.json; train it again"):
+        train("method=retrain", f"method.run={opt.directory.parent}")
+
+
+# --- what depends on the domains --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["method=regret", "method.reference=[1,2,3]"], r"method.reference=.* must have 2"),
+        (["method=retrain", "method.weights=[1]"], r"method.weights=.* must have 2"),
+        (["method=topk", "method.k=3"], r"method.k=3: must be at most the number of domains, 2"),
+    ],
+)
+def test_numbers_of_the_wrong_length_are_refused(overrides: list[str], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        settled(composed(*overrides), ("handwritten", "printed"))
