@@ -18,13 +18,16 @@ from robustmd.typed import typed
 CONF = Path(robustmd.__file__).parent.parent / "conf" / "experiment"
 PRESETS = {
     "demo",
+    "digits_fair",
     "digits_table",
     "lambda_l2",
     "lambda_ot",
+    "mini_fair",
     "noise_10_20_30",
     "noise_4_8_12",
     "pets_table",
     "running_time",
+    "static_front",
 }
 
 
@@ -37,7 +40,9 @@ def composed(name, *overrides):
 def jobs(name, *overrides):
     """The typed config of every job of the preset's sweep."""
     params = composed(name, *overrides).hydra.sweeper.params
-    grid = [[f"{key}={one}" for one in str(text).split(",")] for key, text in params.items()]
+    given = {override.partition("=")[0] for override in overrides}
+    swept = {key: str(text) for key, text in params.items() if key not in given}
+    grid = [[f"{key}={one}" for one in text.split(",")] for key, text in swept.items()]
     for choice in itertools.product(*grid):
         job = composed(name, *overrides, *choice)
         OmegaConf.set_struct(job, False)
@@ -62,7 +67,7 @@ def test_each_is_a_sweep_over_seeds_0_to_4_of_settings_in_range(name):
     assert str(whole.hydra.mode) == "RunMode.MULTIRUN"
     assert whole.hydra.sweeper.params.seed == "0,1,2,3,4"
     found = list(jobs(name, "seed=3"))
-    assert len(found) >= 10
+    assert len(found) >= 2
     for config in found:
         validate(config)
 

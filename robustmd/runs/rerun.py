@@ -97,6 +97,10 @@ def _from_config(config: Mapping[str, Any]) -> Iterator[str]:
         for key, value in _leaves(values if isinstance(values, Mapping) else {}, part):
             if key != f"{part}.name":
                 yield f"++{key}={hydra_value(value)}"
+    paths = config.get("paths")
+    for key in ("data", "cache"):  # where the bytes are that it read
+        if isinstance(paths, Mapping) and paths.get(key) is not None:
+            yield f"paths.{key}={hydra_value(paths[key])}"
     yield f"seed={config.get('seed', 0)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -62,7 +63,12 @@ def main(arguments: Sequence[str]) -> int:
     if out.resolve() == _tree(old.path):
         raise UserError(f"--out {out}: holds the run itself; name another folder")
     config.paths.outputs = str(out.absolute())
-    outcome = train(config, console, [])
+    try:
+        outcome = train(config, console, [])
+    finally:
+        if given.out is None:
+            with contextlib.suppress(OSError):  # only where nothing was begun in it
+                out.rmdir()
     if outcome.exit_code:
         hint = f"; name the folder to go on: --out {out}" if given.out is None else ""
         console.print(f"  {outcome.message}{hint}", markup=False, soft_wrap=True)

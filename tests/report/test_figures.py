@@ -15,6 +15,7 @@ from robustmd.report.figures.names import spread_out
 from robustmd.report.figures.quantities import discrepancy, effective_domains, worst_loss
 from robustmd.report.figures.running_time import parts_of
 from robustmd.report.figures.traces import read_trace
+from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.regret import regret_rows
 from robustmd.report.style import figure_style
@@ -36,6 +37,7 @@ def drawn_of(outputs, spread="std"):
         table=SimpleNamespace(spread=spread),
         comparisons=comparisons(section),
         regrets=regret_rows(section),
+        front=front(section),
     )
     return {drawn.name: drawn for drawn in draw_all(report)}
 

@@ -79,7 +79,6 @@ def _panel(
     if _is_pair(front):
         means = [[point.group.estimate(q).mean for point in front.points] for q in (x, y)]
         axis.plot(*means, color=FIXED["color"], linewidth=1.2, zorder=2)
-        axis.axline((1.0, 1.0), slope=1, color="0.8", linestyle=":", linewidth=1.0, zorder=1)
         for point in (front.points[0], front.points[-1]):
             _name(axis, point, x, y)
     for point in front.points:
@@ -88,6 +87,11 @@ def _panel(
         _mark(axis, group, x, y, kind, look | {"markersize": 6, "alpha": 0.9, "zorder": 4})
     _mark(axis, front.best.group, x, y, kind, BEST | {"zorder": 3})
     _name(axis, front.best, x, y)
+    if _is_pair(front):
+        ends = sorted((*axis.get_xlim(), *axis.get_ylim()))
+        same = ends[0], ends[-1]
+        look = {"color": "0.8", "linestyle": ":", "linewidth": 1.0, "zorder": 1}
+        axis.plot(same, same, scalex=False, scaley=False, **look)
     names = [f"on {name}" for name in front.domains]
     right, up = names if _is_pair(front) else ("mean over the domains", "worst domain")
     axis.set_xlabel(figure_text(right))

@@ -1,0 +1,104 @@
+"""The static front: which runs are points, which is best, and what the sentence says."""
+
+import csv
+import io
+
+import pytest
+
+from robustmd.report.aggregate import sections
+from robustmd.report.figures import static_front
+from robustmd.report.front import front
+from robustmd.report.front_formats import front_csv
+from robustmd.report.quantities import WORST_TRAIN_LOSS
+from robustmd.runs.reader import collect
+
+
+def losses(a, b):
+    return {"a": (a, 50.0), "b": (b, 50.0)}
+
+
+def fill(outputs, seeds=(0, 1, 2)):
+    """Worst training losses 0.9, 0.5, 0.4 at p_a = 0, 0.5, 1 and 0.3 (opt), 0.8 (topk)."""
+    for seed in seeds:
+        e = seed / 1000
+        fixed = {(0.0, 1.0): (0.9, 0.1), (0.5, 0.5): (0.5, 0.3), (1.0, 0.0): (0.2, 0.4)}
+        for i, (prior, (a, b)) in enumerate(fixed.items()):
+            settings = {"prior": list(prior)}
+            outputs.run("even", seed, train=losses(a + e, b + e), settings=settings, folder=f"{i}")
+        outputs.run("opt", seed, train=losses(0.3 + e, 0.2 + e), settings={"lam": 1.0})
+        outputs.run("topk", seed, train=losses(0.8 + e, 0.2 + e), settings={"k": 1})
+
+
+def front_of(outputs):
+    (section,), _ = sections(collect(outputs.root).runs)
+    return front(section)
+
+
+def test_the_best_fixed_weights_are_those_with_the_smallest_worst_training_loss(outputs):
+    fill(outputs)
+    found = front_of(outputs)
+    assert [point.weights for point in found.points] == [(0.0, 1.0), (0.5, 0.5), (1.0, 0.0)]
+    assert found.best.weights == (1.0, 0.0)
+    assert found.best.group.estimate(WORST_TRAIN_LOSS).mean == pytest.approx(0.401)
+
+
+def test_the_sentence_has_the_paired_differences_and_their_words(outputs):
+    fill(outputs)
+    answer = front_of(outputs).answer
+    assert "best of 3 fixed weights has p = (1.00, 0.00) over a, b" in answer
+    assert "0.401 nats (n = 3)" in answer
+    assert "of 2 learned methods 1 are better or equivalent" in answer
+    assert "opt −0.100 [−0.100, −0.100] better; topk +0.400 [+0.400, +0.400] worse" in answer
+
+
+def test_uniform_even_is_a_point_and_counts_once(outputs):
+    fill(outputs)
+    for seed in range(3):
+        outputs.run("even", seed, train=losses(0.6, 0.3), settings={"prior": None}, folder="u")
+    assert len(front_of(outputs).points) == 3
+
+
+def test_two_fixed_weights_are_no_front(outputs):
+    outputs.run("even", 0, settings={"prior": [0.0, 1.0]})
+    outputs.run("even", 0, settings={"prior": [1.0, 0.0]}, folder="1")
+    outputs.run("opt", 0)
+    assert front_of(outputs) is None
+
+
+def test_weights_trained_in_another_way_are_no_points(outputs):
+    fill(outputs)
+    other = {"learning_rate": 0.5}
+    outputs.run("even", 0, settings={"prior": [0.3, 0.7]}, training=other, folder="other")
+    assert len(front_of(outputs).points) == 3
+
+
+def test_the_figure_says_what_marker_and_bars_are(outputs):
+    fill(outputs)
+    drawn = static_front.draw("toy", front_of(outputs), "std")
+    assert "Markers: mean over n = 3 seeds; bars: ± sample standard deviation" in drawn.caption
+    assert "which favours them" in drawn.caption
+    train, test = drawn.figure.axes
+    (line, *_) = train.lines
+    assert line.get_xdata() == pytest.approx([0.901, 0.501, 0.201])
+    assert line.get_ydata() == pytest.approx([0.101, 0.301, 0.401])
+    assert (train.get_xlabel(), train.get_ylabel()) == ("on a", "on b")
+    assert test.get_title() == "test loss [nats]"
+
+
+def test_more_domains_are_drawn_as_worst_against_mean(outputs):
+    for i, prior in enumerate(([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.2, 0.3, 0.5])):
+        train = {"a": (0.1 * (i + 1), 50.0), "b": (0.5, 50.0), "c": (0.9, 50.0)}
+        outputs.run("even", 0, train=train, settings={"prior": prior}, folder=f"{i}")
+    drawn = static_front.draw("toy", front_of(outputs), "std")
+    axis = drawn.figure.axes[0]
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("mean over the domains", "worst domain")
+    assert "n = 1 seed: no bars" in drawn.caption
+
+
+def test_the_csv_has_every_point_and_method(outputs):
+    fill(outputs)
+    rows = list(csv.DictReader(io.StringIO(front_csv(front_of(outputs), "std"))))
+    assert [row["kind"] for row in rows] == ["fixed"] * 3 + ["learned"] * 2
+    assert [row["best_fixed"] for row in rows[:3]] == ["no", "no", "yes"]
+    assert float(rows[0]["a_train_loss_mean"]) == pytest.approx(0.901)
+    assert float(rows[3]["difference_to_best"]) == pytest.approx(-0.1)
