@@ -1,15 +1,14 @@
 """Draws the fair protocol's configurations: conf/fair/ranges.yaml → conf/row/fair/*.yaml.
 
     python scripts/draw_fair.py                            # after a change of the ranges
-    python scripts/draw_fair.py --ranges MINE.yaml --conf DIR
+    python scripts/draw_fair.py --ranges MINE.yaml --conf DIR --name mine
 
-With --conf the rows and a preset's list of them go to another folder, for
-`robustmd train --config-dir DIR`. docs/fair.md says how they are drawn.
+The second makes a preset of your own, for `robustmd train --config-dir DIR experiment=mine`.
+docs/fair.md says how they are drawn.
 """
 
 import argparse
 import hashlib
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,21 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 RANGES = CONF / "fair" / "ranges.yaml"
 INDIVIDUALS = 2  # domains whose individual models `regret` takes its f* from
 KINDS = ("log", "uniform", "choice")
+OURS = "fair"
+PRESET = """# @package _global_
+# robustmd train --config-dir DIR experiment={name}
+defaults:
+  - /{name}/rows@hydra.sweeper.params
+  - _self_
+
+data:
+  validation: 0.2
+hydra:
+  mode: MULTIRUN
+  sweeper:
+    params: # after row: all seeds of the individual models are there before regret looks for f*
+      seed: 0,1,2,3,4
+"""
 
 
 def draws(key: str, of: Mapping[str, Any], count: int, seed: int) -> list[Any]:
@@ -65,7 +79,7 @@ def configurations(ranges: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
 
 
 def row_text(method: str, place: int, values: Mapping[str, Any]) -> str:
-    """One file of conf/row/fair/."""
+    """One file of conf/row/<name>/."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         group, _, name = key.partition(".")
@@ -80,18 +94,20 @@ def row_text(method: str, place: int, values: Mapping[str, Any]) -> str:
     return "\n".join(head) + yaml.safe_dump(groups, sort_keys=False)
 
 
-def files(ranges: Mapping[str, Any]) -> dict[str, str]:
-    """{path below conf/: content}."""
+def files(ranges: Mapping[str, Any], name: str = OURS) -> dict[str, str]:
+    """{path below conf/: content}: the rows, their list, and a preset where the name is not ours,
+    whose presets are written by hand."""
     lines, texts = [], {}
     for method, found in configurations(ranges).items():
-        rows = {f"fair/{method}_{i}": row_text(method, i, one) for i, one in enumerate(found)}
+        rows = {f"{name}/{method}_{i}": row_text(method, i, one) for i, one in enumerate(found)}
         texts |= {f"row/{row}.yaml": text for row, text in rows.items()}
         lines.append(",".join(rows))
     listed = ",\\\n  ".join(lines)
-    texts["fair/rows.yaml"] = (
-        "# The rows of experiment=mini_fair and digits_fair, by scripts/draw_fair.py.\n"
-        f'row: "{listed}"\n'
+    texts[f"{name}/rows.yaml"] = (
+        f'# The rows of the fair protocol\'s presets, by scripts/draw_fair.py.\nrow: "{listed}"\n'
     )
+    if name != OURS:
+        texts[f"experiment/{name}.yaml"] = PRESET.format(name=name)
     return texts
 
 
@@ -100,9 +116,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--ranges", type=Path, default=RANGES)
     parser.add_argument("--conf", type=Path, default=CONF)
+    parser.add_argument("--name", default=OURS)
     args = parser.parse_args()
-    texts = files(yaml.safe_load(args.ranges.read_text("utf-8")))
-    shutil.rmtree(args.conf / "row" / "fair", ignore_errors=True)
+    if not args.name.isidentifier():
+        parser.error(f"--name {args.name}: must be letters, digits and underscores")
+    texts = files(yaml.safe_load(args.ranges.read_text("utf-8")), args.name)
+    for old in (args.conf / "row" / args.name).glob("*.yaml"):
+        old.unlink()
     for name, text in texts.items():
         path = args.conf / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,27 +7,28 @@ and training but for what may be tuned. The test set chooses nothing.
 
 import dataclasses
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.compute import total_seconds
 from robustmd.report.estimate import SpreadKind
+from robustmd.report.fair_tries import (
+    PRIOR,
+    Key,
+    Try,
+    has_contest,
+    of_same_bytes,
+    tries_of,
+    tunable,
+)
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons
 from robustmd.report.selection import Selected, Selection
-from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
+from robustmd.report.settings_key import describe, differing
 from robustmd.report.table import AVERAGED, Row, Table, build_table
-from robustmd.runs.run import Run
-
-# What a configuration of a method may choose beside the method's own keys; all else is the ground
-# that the methods share.
-TUNED = ("training.learning_rate", "training.momentum", "training.weight_decay")
-DERIVED = ("method.reference", "method.weights")  # taken from other runs: no choice of anybody
-PRIOR = "method.prior"  # part of the problem: other weights are another method
-Key = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -94,36 +95,6 @@ class Fair:
     others: int
 
 
-@dataclass(frozen=True)
-class _Try:
-    """A run of one configuration; `selected` is None where it is not finished."""
-
-    run: Run
-    settings: Settings
-    selected: Selected | None
-
-    @property
-    def ground(self) -> Key:
-        apart = ("method.", "evaluation.")
-        own = (*TUNED, FINGERPRINT)
-        kept = {k: v for k, v in self.settings.items() if k not in own and not k.startswith(apart)}
-        return tuple(sorted(kept.items()))
-
-    @property
-    def pool(self) -> tuple[str, str | None, Any]:
-        """Whose budget it is in: a method's, with its prior and (Individual) its domain."""
-        return self.run.method, self.run.domain, self.settings.get(PRIOR)
-
-    @property
-    def configuration(self) -> Key:
-        return tuple(sorted((key, self.settings.get(key)) for key in _tunable(self.settings)))
-
-    @property
-    def was_tried(self) -> bool:
-        """A run that diverged has had its chance; one that was cut off has not."""
-        return self.selected is not None or self.run.status == "diverged"
-
-
 def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | None:
     """The protocol's table, where at least two mixture methods have two configurations or more with
     a validation split on the same ground; of several grounds the one with the most runs.
@@ -133,16 +104,16 @@ def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | N
         selection: the rule for every row.
         spread: what stands behind ±.
     """
-    tries = list(_tries(section))
-    grounds: dict[Key, list[_Try]] = defaultdict(list)
+    tries = list(tries_of(section))
+    grounds: dict[Key, list[Try]] = defaultdict(list)
     for one in tries:
         grounds[one.ground].append(one)
-    found = [list(_of_same_bytes(members)) for members in grounds.values()]
-    found = [members for members in found if _has_contest(members)]
+    found = [list(of_same_bytes(members)) for members in grounds.values()]
+    found = [members for members in found if has_contest(members)]
     if not found:
         return None
     members = max(found, key=len)
-    pools: dict[Any, list[_Try]] = defaultdict(list)
+    pools: dict[Any, list[Try]] = defaultdict(list)
     for one in members:
         pools[one.pool].append(one)
     tuned = {key: _tuned(pool) for key, pool in pools.items()}
@@ -160,48 +131,12 @@ def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | N
     )
 
 
-def _tries(section: Section) -> Iterable[_Try]:
-    """Runs with a validation split, by row; of two with one configuration and seed the first."""
-    for group in section.groups:
-        for one in group.selected:
-            if "val" in one.splits:
-                yield _Try(one.run, group.settings, one)
-    for problem in section.unfinished:
-        if problem.run is not None:
-            settings = settings_of(problem.run)
-            share = settings.get("data.validation")
-            if isinstance(share, float) and share > 0:
-                yield _Try(problem.run, settings, None)
-
-
-def _of_same_bytes(members: Sequence[_Try]) -> Iterable[_Try]:
-    """Those that read what most of them read; unfinished runs may not have written it down."""
-    read = Counter(one.settings.get(FINGERPRINT) for one in members if one.selected is not None)
-    if not read:
-        return ()
-    most = read.most_common(1)[0][0]
-    return (one for one in members if one.selected is None or one.settings[FINGERPRINT] == most)
-
-
-def _has_contest(members: Sequence[_Try]) -> bool:
-    by_pool: dict[Any, set[Key]] = defaultdict(set)
-    for one in members:
-        if one.run.domain is None:
-            by_pool[one.pool].add(one.configuration)
-    return sum(len(configurations) > 1 for configurations in by_pool.values()) > 1
-
-
-def _tunable(settings: Settings) -> list[str]:
-    own = (key for key in settings if key.startswith("method.") and key not in DERIVED)
-    return [*TUNED, *own]
-
-
-def _tuned(pool: Sequence[_Try]) -> Tuned:
+def _tuned(pool: Sequence[Try]) -> Tuned:
     """The budget of one method and the choice of every seed that had all of it."""
     configurations = list(dict.fromkeys(one.configuration for one in pool))
     varying = differing(one.settings for one in pool)
-    keys = [key for key in _tunable(pool[0].settings) if key in varying]
-    by_seed: dict[int, dict[Key, _Try]] = defaultdict(dict)
+    keys = [key for key in tunable(pool[0].settings) if key in varying]
+    by_seed: dict[int, dict[Key, Try]] = defaultdict(dict)
     for one in pool:
         if one.was_tried:
             by_seed[one.run.seed].setdefault(one.configuration, one)
@@ -233,7 +168,7 @@ def _tuned(pool: Sequence[_Try]) -> Tuned:
     )
 
 
-def _best(tried: Mapping[Key, _Try], keys: Sequence[str]) -> Choice | None:
+def _best(tried: Mapping[Key, Try], keys: Sequence[str]) -> Choice | None:
     """argmin over configurations of max_k f_k on the validation split; of equals the first."""
     found = [
         Choice(one.selected, clean(describe(one.settings, keys)), one.selected.worst_loss("val"))
@@ -244,7 +179,7 @@ def _best(tried: Mapping[Key, _Try], keys: Sequence[str]) -> Choice | None:
     return min(known, key=lambda one: one.val_loss, default=None)
 
 
-def _group(one: Tuned, like: _Try, prior: Any) -> Group:
+def _group(one: Tuned, like: Try, prior: Any) -> Group:
     """A row of chosen runs. Its settings are the ground, so that it pairs with even's."""
     settings = {**dict(like.ground), "method.name": one.method, PRIOR: prior}
     selected = tuple(choice.selected for choice in one.choices)

@@ -73,10 +73,12 @@ class Front:
         if not self.against:
             return f"{best}; no learned method has a seed in common with it."
         alike = sum(one.word in ("better", "equivalent") for one in self.against)
+        worse = sum(one.word == "worse" for one in self.against)
         told = "; ".join(one.text for one in self.against)
         return (
-            f"{best}; of {len(self.against)} learned methods {alike} are better or equivalent, by "
-            f"the paired differences, method − best fixed, in nats with 95 % t intervals: {told}."
+            f"{best}; of {len(self.against)} learned methods {alike} are better or equivalent and "
+            f"{worse} worse, by the paired differences, method − best fixed, in nats with 95 % t "
+            f"intervals: {told}."
         )
 
 

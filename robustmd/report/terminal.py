@@ -13,6 +13,7 @@ from rich.text import Text
 from robustmd.report.compare import TreeComparison
 from robustmd.report.compare_page import compare_lines
 from robustmd.report.estimate import SPREAD_WORDS
+from robustmd.report.fair_formats import chosen_text
 from robustmd.report.names import clean
 from robustmd.report.page import LEFT_OUT, relative, sentence
 from robustmd.report.quantities import (
@@ -47,6 +48,7 @@ def show(result: Written, stream: TextIO) -> None:
         _line(console, Text(_legend(one), style="dim"))
         _warnings(console, one)
         _differences(console, one)
+        _fair(console, one)
         _regrets(console, one)
         _missing(console, one)
     _problems(console, result)
@@ -124,6 +126,22 @@ def _differences(console: Console, one: SectionReport) -> None:
         said = clean(sentence(comparison)).removesuffix(comparison.word)
         _line(console, Text(said).append(comparison.word, COLOUR_OF_WORD[comparison.word]))
     console.print()
+
+
+def _fair(console: Console, one: SectionReport) -> None:
+    """The fair protocol's differences, and the static front's answer."""
+    if one.fair is not None:
+        _line(console, Text("The fair protocol: tuned on validation, seed by seed", style="bold"))
+        for tuned in one.fair.methods:
+            budget = f"{tuned.configurations} configurations, {tuned.runs} runs"
+            _line(console, Text(clean(f"{tuned.label}: {budget}; {chosen_text(tuned)}")))
+        for comparison in one.fair.comparisons:
+            said = clean(sentence(comparison)).removesuffix(comparison.word)
+            _line(console, Text(said).append(comparison.word, COLOUR_OF_WORD[comparison.word]))
+        console.print()
+    if one.front is not None:
+        _line(console, Text(clean(one.front.answer)))
+        console.print()
 
 
 def _warnings(console: Console, one: SectionReport) -> None:

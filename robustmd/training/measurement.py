@@ -12,6 +12,8 @@ from torch.nn import functional
 from robustmd.training.resident import ResidentExamples
 
 PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
+MOST_PIXELS = 2**24  # the same on a GPU with enough memory
+BYTES_A_PIXEL = 2**13  # of a GPU, more than a forward pass takes of ours
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,17 @@ def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:
 
 
 def images_at_once(split: ResidentExamples) -> int:
-    """How many images one forward pass of a measurement takes."""
-    height, width = split.images.shape[1:3]
-    return max(1, PIXELS_AT_ONCE // (height * width))
+    """How many images one forward pass of a measurement takes.
+
+    More on a GPU with more memory; on all of it, not on what is free just now: a pass over another
+    number of images may round differently, and the same command shall give the same bytes.
+    """
+    height, width = split.image_size
+    pixels = PIXELS_AT_ONCE
+    if split.device.type == "cuda":
+        memory = torch.cuda.get_device_properties(split.device).total_memory
+        pixels = max(pixels, min(MOST_PIXELS, memory // BYTES_A_PIXEL))
+    return max(1, pixels // (height * width))
 
 
 def worst(measures: Mapping[str, Measure]) -> dict[str, float]:

@@ -47,7 +47,7 @@ def test_the_sentence_has_the_paired_differences_and_their_words(outputs):
     answer = front_of(outputs).answer
     assert "best of 3 fixed weights has p = (1.00, 0.00) over a, b" in answer
     assert "0.401 nats (n = 3)" in answer
-    assert "of 2 learned methods 1 are better or equivalent" in answer
+    assert "of 2 learned methods 1 are better or equivalent and 1 worse" in answer
     assert "opt −0.100 [−0.100, −0.100] better; topk +0.400 [+0.400, +0.400] worse" in answer
 
 
@@ -77,12 +77,15 @@ def test_the_figure_says_what_marker_and_bars_are(outputs):
     drawn = static_front.draw("toy", front_of(outputs), "std")
     assert "Markers: mean over n = 3 seeds; bars: ± sample standard deviation" in drawn.caption
     assert "which favours them" in drawn.caption
-    train, test = drawn.figure.axes
+    train, test, near, _ = drawn.figure.axes
     (line, *_) = train.lines
     assert line.get_xdata() == pytest.approx([0.901, 0.501, 0.201])
     assert line.get_ydata() == pytest.approx([0.101, 0.301, 0.401])
     assert (train.get_xlabel(), train.get_ylabel()) == ("on a", "on b")
     assert test.get_title() == "test loss [nats]"
+    low, high = near.get_xlim()
+    assert 0 < low < 0.201
+    assert 0.801 < high < 1
 
 
 def test_more_domains_are_drawn_as_worst_against_mean(outputs):

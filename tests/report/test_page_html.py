@@ -139,10 +139,10 @@ def test_worst_columns_first_and_headings_sort(report):
 
 
 def test_the_licences_are_printed(outputs, tmp_path):
-    outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "non-commercial use only"}})
+    outputs.run(extra={"licences": {"a": "research", "b": "non-commercial use only"}})
     text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")
     assert "<li>b: non-commercial use only</li>" in text
-    assert "Example images are left out" in text
+    assert "No example images: none of the licences" in text
 
 
 def test_elements_escape_all_but_markup():

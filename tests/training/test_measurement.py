@@ -1,4 +1,7 @@
 import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from torch.nn import functional
 
 from robustmd.training import measurement
 from robustmd.training.batches import Draw
-from robustmd.training.measurement import Measure, measure, worst
+from robustmd.training.measurement import Measure, images_at_once, measure, worst
 from robustmd.training.resident import gather_batch, normalised, resident_splits
 
 CPU = torch.device("cpu")
@@ -108,3 +111,36 @@ def test_a_planted_rule_is_nearly_right_on_the_clean_domain() -> None:
     found = measure(Planted(), resident_splits(synthetic_domains(), CPU)["test"])
     assert found["a"].accuracy > 60
     assert math.isfinite(found["b"].loss)
+
+
+def test_larger_gpus_take_more_images_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = resident_splits(synthetic_domains(), CPU)["train"]["a"]
+    assert images_at_once(split) == 2**20 // 32**2
+    split.device = torch.device("cuda", 0)
+    for gigabytes, expected in ((4, 2**20), (16, 2**21), (1000, 2**24)):
+        card = SimpleNamespace(total_memory=gigabytes * 2**30)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _, card=card: card)
+        assert images_at_once(split) == expected // 32**2
+
+
+def test_a_full_measurement_serves_the_adversary_of_the_same_iteration(
+    train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """best_response every 4 iterations, measured every 4: no pass over the data is made twice."""
+    from robustmd.training import session
+
+    calls: list[int] = []
+    real = session.measure
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(session, "measure", counted)
+    shared = train("method=best_response", "method.every=4")
+    assert len(calls) == 2 * 4  # train and test at iterations 0, 4, 8 and 12
+    calls.clear()
+    apart = train("method=best_response", "method.every=4", "evaluation.examples=59")
+    assert len(calls) == 2 * 4 + 3  # a measurement of a part does not serve: 0, 4 and 8
+    texts = [(run.directory / "weights.csv").read_text() for run in (shared, apart)]
+    assert texts[0] == texts[1]

@@ -16,9 +16,16 @@ from robustmd.report.front import Fixed, Front
 from robustmd.report.quantities import Quantity
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
+BELOW = " Below: the same around the learned methods and the star, linear axes."
 SPLITS = (("train", "training"), ("test", "test"))
 FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5}
-BEST: Style = {"color": "#D55E00", "marker": "*", "markersize": 11, "linestyle": ""}
+BEST: Style = {
+    "color": "black",
+    "marker": "*",
+    "markersize": 12,
+    "markerfacecolor": "none",
+    "linestyle": "",
+}
 
 
 def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
@@ -29,10 +36,15 @@ def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
     shown = chosen(front.learned)
     looks = [style | {"linestyle": ""} for style in line_styles(shown)]
     with figure_style():
-        figure = Figure(figsize=(8.4, 4.6), layout="constrained")
-        for axis, (split, title) in zip(_two(figure), SPLITS, strict=True):
-            _panel(axis, front, split, kind, list(zip(shown, looks, strict=True)))
-            axis.set_title(f"{title} loss [nats]")
+        figure = Figure(figsize=(8.4, 7.6 if shown else 4.4), layout="constrained")
+        figure.subplots(2 if shown else 1, 2)
+        whole, near = axes_of(figure)[:2], axes_of(figure)[2:]
+        learned = list(zip(shown, looks, strict=True))
+        for axis, (split, title) in zip((*whole, *near), SPLITS * 2, strict=False):
+            _panel(axis, front, split, kind, learned)
+            axis.set_title(f"{title} loss [nats]{', near the learned' if axis in near else ''}")
+        for axis, (split, _) in zip(near, SPLITS, strict=False):
+            _zoom(axis, [front.best.group, *shown], _axes(front, split))
         figure.suptitle(figure_text(data), fontsize=10)
         line = FIXED | {"linestyle": "-" if _is_pair(front) else ""}
         entries = [("fixed weights", line), ("best fixed weights", BEST)]
@@ -41,17 +53,13 @@ def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
     return Drawn(
         "static_front",
         "Fixed weights against learned ones",
-        f"{_what(front)} {_spread(front, shown, kind)} Star: the fixed weights with the smallest "
-        "mean worst training loss, chosen on these runs, which favours them. "
+        f"{_what(front)}{BELOW if shown else ''} {_spread(front, shown, kind)} Star: the fixed "
+        "weights with the smallest mean worst training loss, chosen on these runs, "
+        "which favours them. "
         f"{front.answer}{left_out_words(len(shown), len(front.learned))}",
         front.answer,
         figure,
     )
-
-
-def _two(figure: Figure) -> Sequence[Axes]:
-    figure.subplots(1, 2)
-    return axes_of(figure)
 
 
 def _is_pair(front: Front) -> bool:
@@ -84,8 +92,8 @@ def _panel(
     for point in front.points:
         _mark(axis, point.group, x, y, kind, FIXED | {"linestyle": "", "zorder": 2})
     for group, look in learned:
-        _mark(axis, group, x, y, kind, look | {"markersize": 6, "alpha": 0.9, "zorder": 4})
-    _mark(axis, front.best.group, x, y, kind, BEST | {"zorder": 3})
+        _mark(axis, group, x, y, kind, look | {"markersize": 5, "alpha": 0.9, "zorder": 4})
+    _mark(axis, front.best.group, x, y, kind, BEST | {"zorder": 5})
     _name(axis, front.best, x, y)
     if _is_pair(front):
         ends = sorted((*axis.get_xlim(), *axis.get_ylim()))
@@ -96,6 +104,18 @@ def _panel(
     right, up = names if _is_pair(front) else ("mean over the domains", "worst domain")
     axis.set_xlabel(figure_text(right))
     axis.set_ylabel(figure_text(up))
+
+
+def _zoom(axis: Axes, groups: Sequence[Group], of: tuple[Quantity, Quantity]) -> None:
+    """Linear axes around the means of these groups, at least a tenth to either side."""
+    axis.set_xscale("linear")
+    axis.set_yscale("linear")
+    axis.locator_params(nbins=5)
+    for quantity, limit in zip(of, ("set_xlim", "set_ylim"), strict=True):
+        means = [group.estimate(quantity).mean for group in groups]
+        if min(means) > 0:
+            room = max(1.1, (max(means) / min(means)) ** 0.15)
+            getattr(axis, limit)(min(means) / room, max(means) * room)
 
 
 def _mark(

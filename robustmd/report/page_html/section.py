@@ -20,9 +20,10 @@ NO_EXAMPLES = "No example images: none of the licences above lets them be passed
 def section(one: SectionReport, report: Report, drawn: Sequence[DrawnFile]) -> Markup:
     """Verdict, forest plot, protocol, table, what is missing; then figures, runs, licences."""
     name, folder = one.section.data, one.section.folder
+    more = ("fair.tex", "fair.md", "fair.csv", "fair_choices.csv") if one.fair is not None else ()
     files = [
         join(" ", el("a", file, href=f"./{quote(f'{folder}/{file}')}"))
-        for file in ("table.tex", "table.md", "table.csv", "runs.csv", "compute.csv")
+        for file in ("table.tex", "table.md", "table.csv", "runs.csv", "compute.csv", *more)
     ]
     return el(
         "section",
