@@ -54,14 +54,14 @@ class CapturedIteration:
         self._rate = torch.zeros((), device=device)
         self._row = torch.zeros(2, len(examples), device=device)
         with self._rate_on_device():
-            with as_before(learner), _side_stream(device):
+            with as_before(learner), side_stream(device):
                 for _ in range(WARM_UP):
                     self._data()
                     self._losses()
                     self._answer()
                     self._descend()
             learner.optimizer.zero_grad(set_to_none=True)
-            take = capture or _GraphPool()
+            take = capture or GraphCapture()
             self._replay_data, self._replay_losses = take(self._data), take(self._losses)
             parts = [self._answer, self._descend]  # in the order in which they are replayed
             if learner.adversary.weighs == "next":
@@ -133,7 +133,7 @@ class CapturedIteration:
             group["lr"], group["fused"] = rate, fused
 
 
-class _GraphPool:
+class GraphCapture:
     """Captures parts one after another into graphs that share their memory."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class _GraphPool:
 
 
 @contextmanager
-def _side_stream(device: torch.device) -> Iterator[None]:
+def side_stream(device: torch.device) -> Iterator[None]:
     """Warm up where CUDA wants it: on a stream of its own."""
     if device.type != "cuda":
         yield
