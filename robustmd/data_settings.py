@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
+from robustmd.errors import UserError
 from robustmd.ranges import (
+    ANGLES,
     BELOW_ONE,
     CLASSES,
     IMAGE_SIDE,
@@ -18,6 +20,7 @@ from robustmd.ranges import (
     SEED,
     SHARE,
     SIGMAS,
+    SOME_SIGMAS,
     one_of,
     setting,
 )
@@ -55,6 +58,22 @@ class DigitsNoise:
     sigmas: list[float] = field(
         default_factory=lambda: [0.0, 4.0, 8.0, 12.0], metadata={"allowed": SIGMAS}
     )
+    svhn: Svhn = field(default_factory=Svhn)
+    verify: bool = True
+    validation: float = setting(0.0, BELOW_ONE)
+
+
+@dataclass
+class DigitsRotated:
+    """`data=digits_rotated`: one domain of digits dealt out to angles × σ, K of them, K ≥ 2."""
+
+    name: str = "digits_rotated"
+    domain: str = setting("mnist", one_of("mnist", "svhn", "handwritten", "printed"))
+    angles: list[float] = field(
+        default_factory=lambda: [0.0, 15.0, 30.0, 45.0, 60.0, 75.0], metadata={"allowed": ANGLES}
+    )
+    sigmas: list[float] = field(default_factory=lambda: [0.0], metadata={"allowed": SOME_SIGMAS})
+    split_seed: int = setting(0, SEED)
     svhn: Svhn = field(default_factory=Svhn)
     verify: bool = True
     validation: float = setting(0.0, BELOW_ONE)
@@ -117,7 +136,21 @@ DATA: Mapping[str, type] = {
     "digits_mini": DigitsMini,
     "digits": Digits,
     "digits_noise": DigitsNoise,
+    "digits_rotated": DigitsRotated,
     "pets": Pets,
     "pets_noise": PetsNoise,
     "folder": Folder,
 }
+
+
+def check_data(data: Any) -> None:
+    """What depends on two keys of one data set.
+
+    Raises:
+        UserError: a grid of one domain.
+    """
+    if isinstance(data, DigitsRotated) and len(data.angles) * len(data.sigmas) < 2:
+        raise UserError(
+            f"data.angles={data.angles}: with data.sigmas={data.sigmas} they make one domain; "
+            "a mixture needs two, as data.angles=[0,15]"
+        )

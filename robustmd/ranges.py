@@ -37,9 +37,13 @@ def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(is_number(x) for x in value)
 
 
-def _are_sigmas(value: list[float]) -> bool:
+def _are_sigmas(value: list[float], least: int = 1) -> bool:
     different = len({f"{x:g}" for x in value}) == len(value)  # they name the domains
-    return len(value) >= 2 and different and all(is_number(x) and x >= 0 for x in value)
+    return len(value) >= least and different and all(is_number(x) and x >= 0 for x in value)
+
+
+def _are_angles(value: list[float]) -> bool:
+    return _are_sigmas(value) and all(float(f"{x:g}") < 360 for x in value)  # as they are named
 
 
 def _is_cost(value: Any) -> bool:
@@ -57,7 +61,11 @@ CLASSES = Allowed("a list of classes' names, as [a,b]", NAMES.holds)
 NUMBER = Allowed("a number", is_number)
 SHARE_OR_ALL = Allowed("a number in (0, 1]", lambda v: is_number(v) and 0 < v <= 1)
 NUMBERS = Allowed("null or a list of numbers, one a domain", _are_numbers)
-SIGMAS = Allowed("two or more different numbers >= 0, as [0,4,8,12]", _are_sigmas)
+SIGMAS = Allowed(
+    "two or more different numbers >= 0, as [0,4,8,12]", lambda v: _are_sigmas(v, least=2)
+)
+SOME_SIGMAS = Allowed("one or more different numbers >= 0, as [0,4]", _are_sigmas)
+ANGLES = Allowed("one or more different degrees in [0, 360), as [0,15,30]", _are_angles)
 IMAGE_SIDE = Allowed("a whole number from 1 to 4096", lambda v: 1 <= v <= 4096)
 COUNT = Allowed("a whole number >= 1", lambda v: v >= 1)
 COUNT_OR_ZERO = Allowed("a whole number >= 0", lambda v: v >= 0)

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from robustmd.domains.domain import Examples
-from robustmd.domains.views import VARIANTS
+from robustmd.domains.views import matrix_of
 
 
 def seen(examples: Examples, position: int, rng: np.random.Generator) -> np.ndarray:
@@ -32,7 +32,7 @@ def _turned(image: np.ndarray, variant: str) -> np.ndarray:
     """uint8 [H, W, 3] turned or flipped about its centre, with black where nothing was."""
     if variant == "identity":
         return image
-    a, b, c, d = VARIANTS[variant]
+    a, b, c, d = matrix_of(variant)
     x, y = image.shape[1] / 2, image.shape[0] / 2
     affine = (a, b, x - a * x - b * y, c, d, y - c * x - d * y)
     picture = Image.fromarray(image)

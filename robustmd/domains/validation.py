@@ -30,8 +30,9 @@ def hold_out(data: DomainSet, share: float, seed: int) -> DomainSet:
 
 
 def _split(domain: Domain, share: float, seed: int, name: str) -> Domain:
-    """Whole stored images go to either side, and a validation image is seen in no variant but
-    itself. `name` is whose choice it is: the domain's own, or that of the first of its images."""
+    """Whole stored images go to either side, and a validation image is seen in the variants that a
+    test image is: not in those that only expand a training set. `name` is whose choice it is: the
+    domain's own, or that of the first of its images."""
     if domain.val is not None:
         raise UserError(
             f"domain {domain.name} has a validation split of its own; use data.validation=0"
@@ -48,6 +49,6 @@ def _split(domain: Domain, share: float, seed: int, name: str) -> Domain:
     order = rng.permutation(total)
     # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
     held, kept = np.sort(order[:count]), np.sort(order[count:])
-    upright = replace(domain.train.views, variants=("identity",))
-    val = replace(domain.train.subset(held), views=upright)
+    as_tested = replace(domain.train.views, variants=domain.test.views.variants)
+    val = replace(domain.train.subset(held), views=as_tested)
     return replace(domain, train=domain.train.subset(kept), val=val)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 Matrix = tuple[float, float, float, float]
 
 
-def _turn(degrees: int) -> Matrix:
+def _turn(degrees: float) -> Matrix:
     """Counter-clockwise about the centre, with y downwards; to 15 digits, as Pillow has it."""
     c, s = (round(f(math.radians(degrees)), 15) for f in (math.cos, math.sin))
     return (c, -s, s, c)
 
 
-# (a, b, c, d): the pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y).
+# The ten that data=pets expands a training set by; `matrix_of` knows every other rotation too.
 VARIANTS: Mapping[str, Matrix] = {
     "identity": (1.0, 0.0, 0.0, 1.0),
     "flip_horizontal": (-1.0, 0.0, 0.0, 1.0),
@@ -29,13 +29,45 @@ VARIANTS: Mapping[str, Matrix] = {
 }
 
 
+def matrix_of(name: str) -> Matrix:
+    """(a, b, c, d) of a variant: one of `VARIANTS`, or `rotate_15`, by any degrees in (0, 360).
+
+    The pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y). Degrees are written
+    as `rotation` writes them, so that a rotation has one name. Raises ValueError for another name.
+    """
+    if name in VARIANTS:
+        return VARIANTS[name]
+    written = name.removeprefix("rotate_")
+    try:
+        degrees = float(written)
+    except ValueError:
+        degrees = math.nan
+    if written == name or not 0 < degrees < 360 or written != f"{degrees:g}":
+        raise ValueError(
+            f"variant {name!r} is unknown; allowed are {', '.join(list(VARIANTS)[:3])} and "
+            "rotate_ with degrees above 0 and below 360, in at most six digits, as rotate_22.5"
+        )
+    return _turn(degrees)
+
+
+def rotation(degrees: float) -> str:
+    """The variant that turns counter-clockwise by `degrees`, which count modulo 360 and to six
+    digits: rotation(15) = "rotate_15", rotation(360) = "identity". Raises ValueError for NaN, ±∞.
+    """
+    if not math.isfinite(degrees):
+        raise ValueError(f"a rotation by {degrees}°; the degrees must be a finite number")
+    written = f"{degrees % 360:g}"
+    return "identity" if float(written) in (0, 360) else f"rotate_{written}"
+
+
 @dataclass(frozen=True)
 class Views:
     """What is seen of each stored image of a split. The default: the image, once, as it is.
 
-    variants: of `VARIANTS`, distinct, V ≥ 1. Each stored image counts once for each: position p of
-        the split is image p // V in variant p % V. Rotations are bilinear with black corners, as
-        Pillow's `rotate(angle, resample=BILINEAR)`; right angles and flips move pixels exactly.
+    variants: names that `matrix_of` knows, distinct, V ≥ 1. Each stored image counts once for
+        each: position p of the split is image p // V in variant p % V. Rotations are bilinear with
+        black corners, as Pillow's `rotate(angle, resample=BILINEAR)`; right angles and flips move
+        pixels exactly.
     crop: side s in pixels, of a random s×s crop in training and the central one in measurement;
         None: the whole image.
     sigma: σ ≥ 0 of the noise N(0, σ²) added to every pixel and channel on the 0..255 scale, then
@@ -59,11 +91,11 @@ class Views:
 
     def fault(self, height: int, width: int) -> str | None:
         """What is wrong with these views of images of that size, in words, or None."""
-        unknown = [name for name in self.variants if name not in VARIANTS]
+        unknown = [words for name in self.variants if (words := _unknown(name))]
         turned = [name for name in self.variants if name.startswith("rotate")]
         fault = None
         if unknown:
-            fault = f"variant {unknown[0]!r} is unknown; allowed are {', '.join(VARIANTS)}"
+            fault = unknown[0]
         elif not self.variants or len(set(self.variants)) < len(self.variants):
             fault = f"variants {list(self.variants)}: at least one is needed, none twice"
         elif turned and height != width:
@@ -77,3 +109,11 @@ class Views:
     def in_words(self) -> str:
         """One text for equal views and another for different ones, as a fingerprint needs."""
         return json.dumps([list(self.variants), self.crop, float(self.sigma)])
+
+
+def _unknown(variant: str) -> str | None:
+    try:
+        matrix_of(variant)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -11,6 +11,7 @@ from robustmd import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.noise import noise_copies
 from robustmd.domains.own_labels import with_own_labels
+from robustmd.domains.rotated import rotated_grid
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
@@ -47,7 +48,10 @@ def _digits(data: data_sets.Digits, paths: settings.Paths, say: Say) -> DomainSe
     )
 
 
-def _digits_noise(data: data_sets.DigitsNoise, paths: settings.Paths, say: Say) -> DomainSet:
+def _of_digits(
+    data: data_sets.DigitsNoise | data_sets.DigitsRotated, paths: settings.Paths, say: Say
+) -> DomainSet:
+    """The data set that has `data.domain`, or of it that domain alone."""
     from robustmd.domains import digits, glyphs  # noqa: PLC0415
 
     if data.svhn.extra and data.domain != "svhn":
@@ -55,17 +59,24 @@ def _digits_noise(data: data_sets.DigitsNoise, paths: settings.Paths, say: Say) 
     assert paths.data is not None
     assert paths.cache is not None
     if data.domain in ("handwritten", "printed"):
-        base = glyphs.load(Path(paths.cache), say=say)
-    else:
-        base = digits.load(
-            Path(paths.data),
-            Path(paths.cache),
-            names=[data.domain],
-            extra=data.svhn.extra,
-            verify=data.verify,
-            say=say,
-        )
-    return noise_copies(base, data.domain, data.sigmas, data.name)
+        return glyphs.load(Path(paths.cache), say=say)
+    return digits.load(
+        Path(paths.data),
+        Path(paths.cache),
+        names=[data.domain],
+        extra=data.svhn.extra,
+        verify=data.verify,
+        say=say,
+    )
+
+
+def _digits_noise(data: data_sets.DigitsNoise, paths: settings.Paths, say: Say) -> DomainSet:
+    return noise_copies(_of_digits(data, paths, say), data.domain, data.sigmas, data.name)
+
+
+def _digits_rotated(data: data_sets.DigitsRotated, paths: settings.Paths, say: Say) -> DomainSet:
+    base = _of_digits(data, paths, say)
+    return rotated_grid(base, data.domain, data.angles, data.sigmas, data.split_seed, data.name)
 
 
 def _pets(
@@ -115,6 +126,7 @@ LOADERS: dict[str, Callable[[Any, settings.Paths, Say], DomainSet]] = {
     "digits_mini": _digits_mini,
     "digits": _digits,
     "digits_noise": _digits_noise,
+    "digits_rotated": _digits_rotated,
     "pets": _pets,
     "pets_noise": _pets_noise,
     "folder": _folder,

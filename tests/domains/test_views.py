@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.views import VARIANTS
+from robustmd.domains.views import VARIANTS, matrix_of, rotation
 from robustmd.errors import UserError
 
 
@@ -47,7 +47,8 @@ def test_a_subset_takes_an_image_in_all_its_variants():
 @pytest.mark.parametrize(
     ("views", "words"),
     [
-        (Views(("identity", "rotate_30")), "rotate_30"),
+        (Views(("identity", "rotate_400")), "'rotate_400' is unknown; allowed are identity"),
+        (Views(("flip", "rotate_30")), "'flip'"),
         (Views(()), "at least one"),
         (Views(("identity", "identity")), "none twice"),
         (Views(crop=0), "crop of 0"),
@@ -145,3 +146,88 @@ def test_class_masks_say_who_has_which_class():
     assert own.absent_classes()[1].tolist() == [False, True, False, True, False]
     held_out = own.with_validation(0.5, seed=0)
     assert np.array_equal(held_out.absent_classes(), own.absent_classes())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_named_variants_have_the_matrices_they_always_had(variant: str) -> None:
+    half = 0.707106781186548
+    always = {
+        "identity": (1, 0, 0, 1),
+        "flip_horizontal": (-1, 0, 0, 1),
+        "flip_vertical": (1, 0, 0, -1),
+        "rotate_45": (half, -half, half, half),
+        "rotate_90": (0, -1, 1, 0),
+        "rotate_135": (-half, -half, half, -half),
+        "rotate_180": (-1, 0, 0, -1),
+        "rotate_225": (-half, half, -half, -half),
+        "rotate_270": (0, 1, -1, 0),
+        "rotate_315": (half, half, -half, half),
+    }
+    assert matrix_of(variant) == VARIANTS[variant] == pytest.approx(always[variant], abs=2e-15)
+
+
+@settings(deadline=None)
+@given(st.floats(-1e4, 1e4))
+def test_a_rotation_has_one_name_and_turns_by_that(degrees: float) -> None:
+    name = rotation(degrees)
+    a, b, c, d = matrix_of(name)
+    turn = np.deg2rad(degrees)
+    expected = [np.cos(turn), -np.sin(turn), np.sin(turn), np.cos(turn)]
+    np.testing.assert_allclose([a, b, c, d], expected, atol=1e-5)
+    assert Views((name,)).fault(8, 8) is None
+    if name != "identity":
+        assert rotation(float(name.removeprefix("rotate_"))) == name
+
+
+@pytest.mark.parametrize(
+    ("degrees", "name"),
+    [
+        (0, "identity"),
+        (-0.0, "identity"),
+        (360, "identity"),
+        (359.9999999, "identity"),
+        (-1e-20, "identity"),
+        (15, "rotate_15"),
+        (15.0, "rotate_15"),
+        (7.2, "rotate_7.2"),
+        (-90, "rotate_270"),
+        (100 / 7, "rotate_14.2857"),
+    ],
+)
+def test_rotations_are_named_by_their_degrees(degrees: float, name: str) -> None:
+    assert rotation(degrees) == name
+
+
+@pytest.mark.parametrize("degrees", [float("nan"), float("inf"), -float("inf")])
+def test_a_rotation_is_finite(degrees: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        rotation(degrees)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "rotate",
+        "rotate_",
+        "15",
+        "rotate_0",
+        "rotate_360",
+        "rotate_-15",
+        "rotate_15.0",
+        "rotate_1_5",
+        "rotate_015",
+        "rotate_ 15",
+        "rotate_15 ",
+        "rotate_nan",
+        "rotate_inf",
+        "rotate_1e1",
+        "rotate_14.285714",
+        "rotate_rotate_15",
+        "Rotate_15",
+    ],
+)
+def test_a_variant_has_no_second_name(name: str) -> None:
+    with pytest.raises(ValueError, match="unknown; allowed are identity") as error:
+        matrix_of(name)
+    assert "\n" not in str(error.value)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from robustmd.domains.views import VARIANTS
+from robustmd.domains.views import VARIANTS, matrix_of
 from robustmd.training.augment import cropped, turned
 
 FLIPS = {
@@ -27,12 +27,12 @@ def by_pillow(image: np.ndarray, variant: str) -> np.ndarray:
     picture = Image.fromarray(image)
     if variant in FLIPS:
         return np.asarray(FLIPS[variant](picture))
-    degrees = int(variant.removeprefix("rotate_"))
+    degrees = float(variant.removeprefix("rotate_"))
     return np.asarray(picture.rotate(degrees, resample=Image.Resampling.BILINEAR))
 
 
 def seen(images: np.ndarray, variants: list[str], corners=None, size=None) -> np.ndarray:
-    matrices = torch.tensor([VARIANTS[name] for name in variants])
+    matrices = torch.tensor([matrix_of(name) for name in variants])
     corners = torch.zeros(len(images), 2, dtype=torch.int64) if corners is None else corners
     return turned(torch.from_numpy(images), matrices, corners, size or images.shape[1:3]).numpy()
 
@@ -49,6 +49,22 @@ def test_a_batch_of_all_variants_is_pillows(side: int) -> None:
             difference = ours.astype(int) - theirs
             assert difference.min() >= 0, name
             assert difference.max() <= 1, name
+
+
+@pytest.mark.parametrize("side", [7, 28, 32])
+@pytest.mark.parametrize("degrees", ["1", "7.2", "15", "30", "75", "123.456", "359.9"])
+def test_other_angles_are_pillows_too(degrees: str, side: int) -> None:
+    image = pixels(1, side, side)
+    theirs = by_pillow(image[0], f"rotate_{degrees}")
+    difference = seen(image, [f"rotate_{degrees}"])[0].astype(int) - theirs
+    assert difference.min() >= 0
+    assert difference.max() <= 1
+
+
+@pytest.mark.parametrize("quarter", [1, 2, 3])
+def test_right_angles_are_numpys(quarter: int) -> None:
+    image = pixels(1, 9, 9)
+    assert np.array_equal(seen(image, [f"rotate_{90 * quarter}"])[0], np.rot90(image[0], quarter))
 
 
 def test_the_corners_of_a_turned_image_are_black() -> None:
