@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from robustmd.data_settings import DATA
+from robustmd.data_settings import DATA, check_data
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS, check_method
 from robustmd.ranges import (
@@ -64,6 +64,7 @@ class ResNet18:
 class Training:
     iterations: int = setting(5000, COUNT)
     batch_size: int = setting(200, COUNT)
+    domains_per_batch: Optional[int] = setting(None, COUNT)  # noqa: UP045
     learning_rate: float = setting(0.01, POSITIVE)
     momentum: float = setting(0.9, BELOW_ONE)
     weight_decay: float = setting(5e-4, NOT_NEGATIVE)
@@ -163,6 +164,7 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
         allowed: Allowed = item.metadata.get("allowed", ANYTHING)
         if value is not None and not allowed.holds(value):
             raise UserError(f"{key}={value}: must be {allowed.words}")
+    check_data(config.data)
     check_method(config.method)
     if domains is not None:
         _validate_against(config, list(domains))
@@ -181,10 +183,11 @@ def _validate_against(config: Config, domains: Sequence[str]) -> None:
     trained = trained_domains(config, domains)
     count, names = len(trained), ", ".join(trained)
     batch, prior = config.training.batch_size, getattr(config.method, "prior", None)
-    if config.method.name != "individual" and batch < count:
+    wanted = config.training.domains_per_batch or 1
+    if config.method.name != "individual" and not 1 <= wanted <= min(count, batch):
         raise UserError(
-            f"training.batch_size={batch}: must be at least the number of domains, "
-            f"{count} ({names}): every domain gets an equal share"
+            f"training.domains_per_batch={wanted}: must be at most the number of domains, {count}, "
+            f"and training.batch_size={batch}; leave it out for as many as there can be"
         )
     if prior is not None and len(prior) != count:
         raise UserError(
@@ -207,6 +210,12 @@ def _validate_against(config: Config, domains: Sequence[str]) -> None:
         raise UserError(
             f"method.cost={cost}: is {len(cost)}×{len(cost)}; must be {count}×{count} for {names}"
         )
+
+
+def domains_per_batch(config: Config, count: int) -> int:
+    """M, how many of the K = `count` domains that train each iteration draws: what was asked for;
+    else all, or as many as a batch has examples."""
+    return min(config.training.domains_per_batch or count, config.training.batch_size, count)
 
 
 def _validate_unseen(config: Config, domains: Sequence[str]) -> None:

@@ -108,7 +108,8 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
     from robustmd.domains.pets import EXPANSION  # noqa: PLC0415
     from robustmd.domains.views import Views  # noqa: PLC0415
     from robustmd.training.batches import BatchStream  # noqa: PLC0415
-    from robustmd.training.resident import gather_batch, resident_splits  # noqa: PLC0415
+    from robustmd.training.pool import TrainingPool  # noqa: PLC0415
+    from robustmd.training.resident import resident_splits  # noqa: PLC0415
 
     torch.set_num_threads(1)
     random = np.random.default_rng(0)
@@ -120,14 +121,14 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
         domains.append(Domain(name, Examples(images, labels, views=views), test))
     found = DomainSet("pets", tuple(domains), tuple(map(str, range(24))), "")
     device = torch.device("cpu")
-    splits = [*resident_splits(found, device)["train"].values()]
+    pool = TrainingPool([*resident_splits(found, device)["train"].values()])
     batches = BatchStream.of({d.name: d.train for d in found}, 2 * share, 0)
     model = ResNet18(24).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9)
     spent = []
     for iteration in range(iterations):
         begun = time.perf_counter()
-        x, y = gather_batch(splits, batches.draw(iteration))
+        x, y = pool.gather(batches.draw(iteration))
         read = time.perf_counter()
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(x), y).backward()

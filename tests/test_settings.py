@@ -10,7 +10,7 @@ from tiny import composed
 from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS
-from robustmd.settings import as_dict, number_changing, settled, validate
+from robustmd.settings import as_dict, domains_per_batch, number_changing, settled, validate
 from robustmd.typed import typed
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
@@ -108,7 +108,11 @@ def test_an_unknown_option_is_refused() -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["training.batch_size=1"], r"training.batch_size=1: must be at least .* 2"),
+        (
+            ["training.domains_per_batch=3"],
+            "at most the number of domains, 2, and .*batch_size=200",
+        ),
+        (["training.domains_per_batch=2", "training.batch_size=1"], "and training.batch_size=1;"),
         (["method.prior=[0.2,0.3,0.5]"], "has 3 entries; must have 2"),
         (["method=ot", "method.cost=[[0,1,1],[1,0,1],[1,1,0]]"], "must be 2×2"),
         (["method=individual", "method.domain=svhn"], "one of handwritten, printed"),
@@ -127,6 +131,17 @@ def test_what_depends_on_the_domains_is_checked_against_them(
 
 def test_an_individual_may_train_on_a_single_example_a_batch() -> None:
     settled(composed("method=individual", "training.batch_size=1"), DOMAINS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "batch", "count", "drawn"),
+    [("null", 200, 2, 2), ("1", 200, 2, 1), ("null", 20, 1000, 20), ("5", 20, 1, 1)],
+)
+def test_as_many_domains_are_drawn_as_there_can_be(
+    asked: str, batch: int, count: int, drawn: int
+) -> None:
+    config = composed(f"training.domains_per_batch={asked}", f"training.batch_size={batch}")
+    assert domains_per_batch(config, count) == drawn
 
 
 def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
@@ -242,6 +257,7 @@ def test_recorded_defaults_never_change() -> None:
     assert dataclasses.asdict(settings.Training()) == {
         "iterations": 5000,
         "batch_size": 200,
+        "domains_per_batch": None,
         "learning_rate": 0.01,
         "momentum": 0.9,
         "weight_decay": 5e-4,

@@ -13,17 +13,18 @@ from robustmd.training.captured import WARM_UP, GraphCapture, side_stream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import build_learner
-from robustmd.training.resident import gather_batch, resident_splits
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import resident_splits
 from robustmd.training.starting import ready_iteration
 
 
 def bare(workload: Workload, domains: DomainSet, device: torch.device, precision: str) -> Step:
     """The limit: forward, backward and SGD on one batch that already lies on the device."""
     learner = build_learner(workload.config("even", precision), domains, len(domains), device)
-    examples = list(resident_splits(domains, device)["train"].values())
-    sizes = dict(zip(domains.names, map(len, examples), strict=True))
+    pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
+    sizes = {domain.name: len(domain.train) for domain in domains}
     batches = BatchStream(sizes, workload.batch_size, seed=0)
-    images, labels = gather_batch(examples, batches.draw(0))
+    images, labels = pool.gather(batches.draw(0))
 
     def step() -> None:
         loss = functional.cross_entropy(learner.logits(images), labels)
@@ -53,15 +54,15 @@ def ours(
     """
     config = workload.config(method, precision)
     learner = build_learner(config, domains, len(domains), device)
-    examples = list(resident_splits(domains, device)["train"].values())
-    sizes = dict(zip(domains.names, map(len, examples), strict=True))
+    pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
+    sizes = {domain.name: len(domain.train) for domain in domains}
     batches = BatchStream(sizes, workload.batch_size, seed=0)
     history = History(domains.names, config.logging.every, device)
     clock = Clock(device)
-    iteration = ready_iteration(config.runtime, learner, batches, examples, clock, print)
+    iteration = ready_iteration(config.runtime, learner, batches, pool, clock, print)
 
     def step() -> None:
-        iteration(learner, batches, examples, history, clock)
+        iteration(learner, batches, pool, history, clock)
         if history.full:
             clock.settle()
             history.read()

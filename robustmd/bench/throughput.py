@@ -9,6 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from robustmd.bench.timing import Ratio, interleaved, paired_ratio
 from robustmd.bench.workload import Workload, random_domains
+from robustmd.training.gathering import chunks
 from robustmd.training.learner import build_learner
 from robustmd.training.measurement import images_at_once, measure
 from robustmd.training.resident import resident_splits
@@ -38,12 +39,12 @@ def measuring(
     learner = build_learner(workload.config("even", precision), domains, 1, device)
     splits = resident_splits(domains, device)["train"]
     size = images_at_once(splits["domain_0"])
-    chunks = [pixels for pixels, _ in splits["domain_0"].chunks(size)]
+    there = [pixels for pixels, _ in chunks(splits["domain_0"], size)]
 
     def bare() -> None:
         learner.model.eval()
         with torch.inference_mode():
-            for pixels in chunks:
+            for pixels in there:
                 learner.logits(pixels)
 
     def whole() -> None:

@@ -29,8 +29,9 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
     if total is None or not is_integer(total):
         raise Unreadable("summary.json names no number of iterations")
     final: dict[str, dict[str, Measurement]] = {}
+    known = frozenset(run.domains)
     for row in rows:
-        if row.domain not in run.domains:
+        if row.domain not in known:
             raise Unreadable(f"metrics.csv measures {row.domain!r}, no domain of summary.json")
         if row.iteration > total:
             raise Unreadable(f"metrics.csv goes on to iteration {row.iteration}, past {total}")

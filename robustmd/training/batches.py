@@ -1,4 +1,4 @@
-"""What chance decides of each iteration's batch: m examples of every domain, and their views."""
+"""What chance decides of each iteration's batch: the domains, m examples of each, their views."""
 
 from __future__ import annotations
 
@@ -10,49 +10,51 @@ import torch
 
 from robustmd.domains.domain import Examples
 from robustmd.training.seeds import content_hash, stream
+from robustmd.training.transfer import sent
 
 BLOCK = 100  # iterations drawn at once
 
 
 @dataclass(frozen=True)
 class Draw:
-    """All that is random of one batch, or of several along a leading dimension; on the host.
+    """All that is random of one batch, or of several along a leading dimension.
 
-    positions:  int64 [K, m], in each domain's training set
-    corners:    int64 [K, m, 2], first row and column of each crop; None: no domain is cropped
-    noise_keys: int64 [K, m], see pixel_noise.py; None: no domain is noisy
+    positions:  int64 [M, m], in each domain's training set
+    corners:    int64 [M, m, 2], first row and column of each crop; None: no domain is cropped
+    noise_keys: int64 [M, m], see pixel_noise.py; None: no domain is noisy
+    domains:    int64 [M], ascending, the domains that were drawn; None: all are there, M = K
     """
 
     positions: torch.Tensor
     corners: torch.Tensor | None = None
     noise_keys: torch.Tensor | None = None
+    domains: torch.Tensor | None = None
 
-    def __getitem__(self, index: int) -> Draw:
-        """One along the leading dimension: a batch of several, or a domain's part of a batch."""
-        return Draw(
-            self.positions[index],
-            None if self.corners is None else self.corners[index],
-            None if self.noise_keys is None else self.noise_keys[index],
-        )
+    def __getitem__(self, index: int | slice) -> Draw:
+        """Part of the leading dimension: a batch of several, or some domains of a batch."""
+        return Draw(*(None if part is None else part[index] for part in self.parts()))  # type: ignore[arg-type]
 
     def to(self, device: torch.device, *, copy: bool = False) -> Draw:
         """The same numbers there; with `copy` in memory of their own."""
-        return Draw(
-            *(None if part is None else part.to(device, copy=copy) for part in self._parts())  # type: ignore[arg-type]
-        )
+        there = [None if part is None else sent(part, device) for part in self.parts()]
+        return Draw(*(part.clone() if copy and part is not None else part for part in there))  # type: ignore[arg-type]
 
     def copy_(self, other: Draw) -> None:
         """Take the numbers of another draw of the same shape, in place."""
-        for mine, theirs in zip(self._parts(), other._parts(), strict=True):
+        for mine, theirs in zip(self.parts(), other.parts(), strict=True):
             if mine is not None and theirs is not None:
                 mine.copy_(theirs, non_blocking=True)
 
-    def _parts(self) -> tuple[torch.Tensor | None, ...]:
-        return self.positions, self.corners, self.noise_keys
+    def parts(self) -> tuple[torch.Tensor | None, ...]:
+        """Its arrays, in the order of the constructor's arguments."""
+        return self.positions, self.corners, self.noise_keys, self.domains
 
 
 class BatchStream:
-    """Equal shares: m = ⌊B/K⌋ examples of every domain, uniformly with replacement.
+    """Equal shares: m = ⌊B/M⌋ examples of each of M domains, uniformly with replacement.
+
+    M = K unless fewer are asked for; then every iteration draws its M domains of the K, uniformly
+    without replacement.
 
     Not sampled by p: f̂ᵗ must be an unbiased estimate of every domain's risk. Each domain has
     streams of its own that depend on the seed and its name alone, so that runs of one seed see the
@@ -60,10 +62,11 @@ class BatchStream:
 
     Args:
         sizes: domain -> number of training examples n_k >= 1, in order.
-        batch_size: B >= K.
+        batch_size: B >= M.
         seed: the run's seed.
         margins: cropped domain -> (H − s, W − s), the last row and column where a crop can begin.
         noisy: the domains whose images get noise.
+        domains_per_batch: M, from 1 to K; None: K.
     """
 
     def __init__(
@@ -73,18 +76,25 @@ class BatchStream:
         seed: int,
         margins: Mapping[str, tuple[int, int]] | None = None,
         noisy: Collection[str] = (),
+        domains_per_batch: int | None = None,
     ) -> None:
         self.sizes = dict(sizes)
-        self.share = batch_size // len(self.sizes)
+        self.domains_per_batch = domains_per_batch or len(self.sizes)
+        self.share = batch_size // self.domains_per_batch
         self.seed = seed
         self.margins = dict(margins or {})
         self.noisy = frozenset(noisy)
         self.device = torch.device("cpu")  # where draws are put, a block at a time
-        self._block = -1
-        self._drawn = Draw(torch.empty(0))
+        self._there: dict[int, Draw] = {}  # the block in use and the next, on `device`
 
     @classmethod
-    def of(cls, domains: Mapping[str, Examples], batch_size: int, seed: int) -> BatchStream:
+    def of(
+        cls,
+        domains: Mapping[str, Examples],
+        batch_size: int,
+        seed: int,
+        domains_per_batch: int | None = None,
+    ) -> BatchStream:
         """The batches of these training examples, with whatever their views leave to chance."""
         margins = {}
         for name, examples in domains.items():
@@ -93,37 +103,64 @@ class BatchStream:
                 margins[name] = (height - h, width - w)
         noisy = [name for name, examples in domains.items() if examples.views.sigma > 0]
         sizes = {name: len(examples) for name, examples in domains.items()}
-        return cls(sizes, batch_size, seed, margins, noisy)
+        return cls(sizes, batch_size, seed, margins, noisy, domains_per_batch)
+
+    @property
+    def samples_domains(self) -> bool:
+        """Are there fewer domains in a batch than there are?"""
+        return self.domains_per_batch < len(self.sizes)
 
     @property
     def effective_batch(self) -> int:
-        """K·m, the examples of one iteration; less than B where K does not divide it."""
-        return self.share * len(self.sizes)
+        """M·m, the examples of one iteration; less than B where M does not divide it."""
+        return self.share * self.domains_per_batch
+
+    def put_on(self, device: torch.device) -> None:
+        """Let `draw` give its numbers there from now on."""
+        self.device, self._there = device, {}
 
     def draw(self, iteration: int) -> Draw:
-        """What is random of the batch of an iteration, from 0; on `device`."""
+        """What is random of the batch of an iteration, from 0; on `device`.
+
+        A block is sent to the device while the one before it is in use, so that no iteration waits.
+        """
         block, offset = divmod(iteration, BLOCK)
-        if block != self._block:
-            self._drawn = self.draw_block(block).to(self.device)
-            self._block = block
-        return self._drawn[offset]
+        if block not in self._there:
+            self._there = {block: self.draw_block(block).to(self.device)}
+        if block + 1 not in self._there:
+            ahead = self.draw_block(block + 1).to(self.device)
+            self._there = {block: self._there[block], block + 1: ahead}
+        return self._there[block][offset]
 
     def draw_block(self, block: int) -> Draw:
         """The draws of iterations 100·block to 100·block + 99, along a leading dimension."""
+        domains = self._domains(block) if self.samples_domains else None
         return Draw(
-            self._stacked(self._positions, block),
-            self._stacked(self._corners, block) if self.margins else None,
-            self._stacked(self._noise_keys, block) if self.noisy else None,
+            self._stacked(self._positions, block, domains),
+            self._stacked(self._corners, block, domains) if self.margins else None,
+            self._stacked(self._noise_keys, block, domains) if self.noisy else None,
+            None if domains is None else torch.from_numpy(domains),
         )
 
     def fingerprint(self) -> str:
         """Hash of the first 100 batches."""
-        first = self.draw_block(0)
-        drawn = (first.positions, first.corners, first.noise_keys)
-        return content_hash(*(part.numpy() for part in drawn if part is not None))
+        first = self.draw_block(0).parts()
+        return content_hash(*(part.numpy() for part in first if part is not None))
 
-    def _stacked(self, part: Callable[[str, int], np.ndarray], block: int) -> torch.Tensor:
-        return torch.from_numpy(np.stack([part(name, block) for name in self.sizes], axis=1))
+    def _domains(self, block: int) -> np.ndarray:
+        """int64 [100, M]: the first M of a random order of the K, ascending."""
+        random = stream(self.seed, "domains", block=block)
+        order = random.random((BLOCK, len(self.sizes))).argsort(axis=1)
+        return np.sort(order[:, : self.domains_per_batch], axis=1)
+
+    def _stacked(
+        self, part: Callable[[str, int], np.ndarray], block: int, domains: np.ndarray | None
+    ) -> torch.Tensor:
+        """Of all domains, or of those that each iteration drew."""
+        every = np.stack([part(name, block) for name in self.sizes], axis=1)
+        if domains is not None:
+            every = every[np.arange(BLOCK)[:, None], domains]
+        return torch.from_numpy(every)
 
     def _positions(self, name: str, block: int) -> np.ndarray:
         random = stream(self.seed, f"batches/{name}", block=block)

@@ -12,20 +12,25 @@ from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import Learner
-from robustmd.training.loop import answer, batch_losses, descend
-from robustmd.training.resident import ResidentExamples, gather_batch
+from robustmd.training.loop import answer, batch_losses, descend, of_all
+from robustmd.training.pool import TrainingPool
 
 WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
 Part = Callable[[], None]
 Capture = Callable[[Part], Part]
 
 
-def why_not(device: torch.device, examples: list[ResidentExamples]) -> str | None:
+def why_not(batches: BatchStream, pool: TrainingPool) -> str | None:
     """Why an iteration cannot be captured here; None: nothing speaks against it."""
-    if device.type != "cuda":
-        return f"CUDA graphs need a CUDA device, not {device}"
-    if any(split.images.device != device for split in examples):
+    if pool.device.type != "cuda":
+        return f"CUDA graphs need a CUDA device, not {pool.device}"
+    if not pool.resident:
         return "the images do not fit on the device, so that each batch comes from the host"
+    if batches.samples_domains and len(pool.shelves) > 1:
+        return (
+            "which domains are drawn decides which of the "
+            f"{len(pool.shelves)} arrays of images are read"
+        )
     return None
 
 
@@ -37,7 +42,7 @@ class CapturedIteration:
     the learning rate.
 
     Args:
-        learner, batches, examples: what will be iterated on, always these.
+        learner, batches, pool: what will be iterated on, always these.
         capture: turns a part that has been warmed up into its replay; None: a CUDA graph.
     """
 
@@ -45,14 +50,14 @@ class CapturedIteration:
         self,
         learner: Learner,
         batches: BatchStream,
-        examples: list[ResidentExamples],
+        pool: TrainingPool,
         capture: Capture | None = None,
     ) -> None:
-        self._learner, self._examples = learner, examples
+        self._learner, self._pool = learner, pool
         device = learner.adversary.weights.device
         self._draw = batches.draw(learner.iteration).to(device, copy=True)
         self._rate = torch.zeros((), device=device)
-        self._row = torch.zeros(2, len(examples), device=device)
+        self._weights = torch.zeros(pool.num_domains, device=device)  # p_t; answering moves p on
         with self._rate_on_device():
             with as_before(learner), side_stream(device):
                 for _ in range(WARM_UP):
@@ -74,7 +79,7 @@ class CapturedIteration:
         self,
         learner: Learner,
         batches: BatchStream,
-        _: list[ResidentExamples],
+        _: TrainingPool,
         history: History,
         clock: Clock,
     ) -> None:
@@ -94,7 +99,7 @@ class CapturedIteration:
             self._rate.fill_(learner.optimizer.param_groups[0]["lr"])
             self._replay_descend()
             learner.schedule.step()
-            history.record(self._row[0], self._row[1])
+            history.record(self._weights, *self._losses_of_all)
         if adversary.weighs == "next":
             with clock.part("adversary"):
                 self._replay_answer()
@@ -107,18 +112,19 @@ class CapturedIteration:
     # --- the parts ---------------------------------------------------------------------------
 
     def _data(self) -> None:
-        self._images, self._labels = gather_batch(self._examples, self._draw)
+        self._images, self._labels = self._pool.gather(self._draw)
 
     def _losses(self) -> None:
-        self._f = batch_losses(self._learner, self._images, self._labels, self._examples)
+        parts = self._images, self._labels, self._pool, self._draw
+        self._f = batch_losses(self._learner, *parts)
 
     def _descend(self) -> None:
-        self._row[0].copy_(self._learner.adversary.weights)
-        self._row[1].copy_(self._f.detach())
-        descend(self._learner, self._f)
+        self._weights.copy_(self._learner.adversary.weights)
+        self._losses_of_all = of_all(self._learner, self._f, self._draw.domains)
+        descend(self._learner, self._f, self._draw.domains)
 
     def _answer(self) -> None:
-        answer(self._learner, self._f.detach())
+        answer(self._learner, self._f.detach(), self._draw.domains)
 
     @contextmanager
     def _rate_on_device(self) -> Iterator[None]:

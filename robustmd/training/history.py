@@ -18,7 +18,7 @@ class Diverged(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """What one iteration used: p_t and f̂ᵗ (nats) of every domain, in order."""
+    """What one iteration used: p_t and f̂ᵗ (nats) of every domain, in order; NaN: not drawn."""
 
     iteration: int
     weights: tuple[float, ...]
@@ -36,15 +36,22 @@ class History:
 
     def __init__(self, domains: tuple[str, ...], capacity: int, device: torch.device) -> None:
         self.domains = domains
-        self._buffer = torch.zeros(capacity, 2, len(domains), device=device)
+        self._buffer = torch.ones(capacity, 3, len(domains), device=device)
         self._first = 1  # the iteration of the oldest row
         self._held = 0
 
-    def record(self, weights: torch.Tensor, losses: torch.Tensor) -> None:
-        """Keep p_t and f̂ᵗ ([K] each); no host-device sync."""
+    def record(
+        self, weights: torch.Tensor, losses: torch.Tensor, present: torch.Tensor | None = None
+    ) -> None:
+        """Keep p_t and f̂ᵗ ([K] each); no host-device sync.
+
+        present: bool [K], the domains in the batch; None: all, in this and in every other call.
+        """
         row = self._buffer[self._held]
         row[0].copy_(weights)
         row[1].copy_(losses)
+        if present is not None:
+            row[2].copy_(present)
         self._held += 1
 
     @property
@@ -61,11 +68,12 @@ class History:
         Raises:
             Diverged: a loss among them is not finite; names the first.
         """
-        held = self._buffer[: self._held].tolist()
-        rows = [Row(self._first + i, tuple(p), tuple(f)) for i, (p, f) in enumerate(held)]
-        self.start_at(self._first + self._held)
-        for row in rows:
-            for domain, loss in zip(self.domains, row.batch_losses, strict=True):
-                if not abs(loss) < float("inf"):  # also catches NaN
-                    raise Diverged(row.iteration, domain)
-        return rows
+        first, held = self._first, self._buffer[: self._held].to("cpu", copy=True)
+        self.start_at(first + len(held))
+        losses, present = held[:, 1], held[:, 2] > 0
+        bad = (present & ~losses.isfinite()).nonzero()
+        if len(bad):
+            row, domain = bad[0].tolist()
+            raise Diverged(first + row, self.domains[domain])
+        losses[~present] = torch.nan
+        return [Row(first + i, tuple(p), tuple(f)) for i, (p, f, _) in enumerate(held.tolist())]

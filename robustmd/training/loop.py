@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from robustmd.training.batches import BatchStream
+from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import Learner
 from robustmd.training.measurement import masked
-from robustmd.training.resident import ResidentExamples, absent_classes, gather_batch
+from robustmd.training.pool import TrainingPool
 
-Iteration = Callable[[Learner, BatchStream, list[ResidentExamples], History, Clock], None]
+Iteration = Callable[[Learner, BatchStream, TrainingPool, History, Clock], None]
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ def domain_losses(
     num_domains: int,
     absent: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """f̂ᵗ, [K]: mean cross entropy (nats) of each domain's share of the batch.
+    """f̂ᵗ, [M]: mean cross entropy (nats) of each domain's share of the batch.
 
     Args:
-        logits: float [K·m, C], the domains' equal shares one after another.
-        labels: int64 [K·m].
-        num_domains: K.
-        absent: bool [K, C], the classes that a domain does not have and whose logits are left out
+        logits: float [M·m, C], the domains' equal shares one after another.
+        labels: int64 [M·m].
+        num_domains: M, the domains in the batch.
+        absent: bool [M, C], the classes that a domain does not have and whose logits are left out
             of its loss; None: all count.
     """
     if absent is not None:
@@ -59,7 +59,7 @@ def train(
     learner: Learner,
     iterations: int,
     batches: BatchStream,
-    examples: list[ResidentExamples],
+    pool: TrainingPool,
     history: History,
     clock: Clock,
     events: Events,
@@ -87,7 +87,7 @@ def train(
         adversary = learner.adversary
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
             adversary.update(events.full_losses())
-        (iteration or iterate)(learner, batches, examples, history, clock)
+        (iteration or iterate)(learner, batches, pool, history, clock)
 
         if history.full or learner.iteration == iterations:
             events.log()
@@ -98,7 +98,7 @@ def train(
 def iterate(
     learner: Learner,
     batches: BatchStream,
-    examples: list[ResidentExamples],
+    pool: TrainingPool,
     history: History,
     clock: Clock,
 ) -> None:
@@ -107,21 +107,22 @@ def iterate(
     A rule that `weighs` the current batch answers f̂ᵗ before the model's step: p_t is its answer.
     """
     with clock.part("data"):
-        images, labels = gather_batch(examples, batches.draw(learner.iteration))
+        draw = batches.draw(learner.iteration)
+        images, labels = pool.gather(draw)
     with clock.part("model"):
-        losses = batch_losses(learner, images, labels, examples)
+        losses = batch_losses(learner, images, labels, pool, draw)
     if learner.adversary.weighs == "current":
         with clock.part("adversary"):
-            answer(learner, losses)
+            answer(learner, losses, draw.domains)
     with clock.part("model"):
         if learner.average is not None:
             learner.average.include(learner.model, learner.iteration + 1)
-        descend(learner, losses)
+        descend(learner, losses, draw.domains)
         learner.schedule.step()
-        history.record(learner.adversary.weights, losses.detach())
+        history.record(learner.adversary.weights, *of_all(learner, losses, draw.domains))
     if learner.adversary.weighs == "next":
         with clock.part("adversary"):
-            answer(learner, losses)
+            answer(learner, losses, draw.domains)
     learner.iteration += 1
 
 
@@ -129,24 +130,42 @@ def batch_losses(
     learner: Learner,
     images: torch.Tensor,
     labels: torch.Tensor,
-    examples: list[ResidentExamples],
+    pool: TrainingPool,
+    draw: Draw,
 ) -> torch.Tensor:
-    """f̂ᵗ, [K], from one forward pass over all domains' shares."""
-    absent = absent_classes(examples)
-    return domain_losses(learner.training_logits(images), labels, len(examples), absent)
+    """f̂ᵗ, [M], from one forward pass over the shares of all domains in the batch."""
+    logits = learner.training_logits(images)
+    return domain_losses(logits, labels, len(draw.positions), pool.absent_classes(draw))
 
 
-def descend(learner: Learner, losses: torch.Tensor) -> None:
-    """W_{t+1}: an SGD step on p_t·f̂ᵗ."""
-    objective = learner.adversary.weights @ losses
+def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:
+    """W_{t+1}: an SGD step on p_t·f̂ᵗ.
+
+    Where only the domains `drawn` (int64 [M]) are in the batch, on (K/M) Σ_{k drawn} p_k f̂_k, whose
+    mean over the draws is p·f̂, since each domain is drawn with probability M/K.
+    """
+    weights = learner.adversary.weights
+    if drawn is not None:
+        weights = weights[drawn] * (len(weights) / len(drawn))
     learner.optimizer.zero_grad()
-    objective.backward()
+    (weights @ losses).backward()
     learner.optimizer.step()
 
 
-def answer(learner: Learner, losses: torch.Tensor) -> None:
+def answer(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:
     """The adversary's answer to f̂ᵗ, if it feeds on batches, and the score of what it played."""
     if learner.adversary.feeds_on == "batch":
-        play = learner.adversary.update(losses)
+        play = learner.adversary.update(*of_all(learner, losses, drawn))
         if learner.regret is not None:
             learner.regret.update(play)
+
+
+def of_all(
+    learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """(losses [K], present: bool [K], None: all are) from the losses of the domains drawn."""
+    if drawn is None:
+        return losses.detach(), None
+    blank = torch.zeros_like(learner.adversary.weights)
+    present = torch.zeros_like(blank, dtype=torch.bool)
+    return blank.index_copy(0, drawn, losses.detach()), present.index_fill(0, drawn, True)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from robustmd.training.gathering import chunks
 from robustmd.training.resident import ResidentExamples
 
 PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
@@ -68,7 +69,7 @@ def _sums(
     """[3]: summed loss, correct predictions, examples."""
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
-    for images, labels in split.chunks(images_at_once(split), positions):
+    for images, labels in chunks(split, images_at_once(split), positions):
         logits = masked(model(images).float(), split.absent)
         loss = functional.cross_entropy(logits, labels, reduction="none").to(exact).sum()
         correct = (logits.argmax(1) == labels).sum().to(exact)

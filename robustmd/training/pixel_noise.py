@@ -30,26 +30,34 @@ def noise_table(sigma: float) -> torch.Tensor:
     return (z * sigma).round().clamp(-BRIGHTEST, BRIGHTEST).to(torch.int16)
 
 
-def with_noise(images: torch.Tensor, keys: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+def with_noise(
+    images: torch.Tensor,
+    keys: torch.Tensor,
+    table: torch.Tensor,
+    first: torch.Tensor | None = None,
+) -> torch.Tensor:
     """uint8 [m, H, W, 3]: the images with the noise of their keys.
 
     Args:
         images: uint8 [m, H, W, 3].
         keys: int64 [m], any values.
-        table: of `noise_table`, on the images' device.
+        table: of `noise_table`, or several one after another, on the images' device.
+        first: int64 [m], where in it each image's table begins; None: it is only one.
     """
     pixels = images[0].numel()
     words = torch.arange(1, -(-pixels // 4) + 1, device=keys.device) * GOLDEN
     bits = mixed(keys[:, None] + words).view(torch.int16)[:, :pixels]
     places = bits.int().add_(QUANTILES // 2)  # index_select is several times faster than [...]
+    if first is not None:
+        places += first[:, None].int()
     noise = table.index_select(0, places.view(-1)).view(images.shape)
     return noise.add_(images).clamp_(0, BRIGHTEST).to(torch.uint8)
 
 
-def keys_of_images(start: int, numbers: torch.Tensor) -> torch.Tensor:
+def keys_of_images(start: int | torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
     """int64 [m]: the key that stays an image's own, from its number (int64 [m], ≥ 0).
 
-    start: 0 ≤ start < 2⁶³; another start gives other keys.
+    start: 0 ≤ start < 2⁶³, one or (int64 [m]) one each; another start gives other keys.
     """
     return mixed(numbers * GOLDEN + start)
 

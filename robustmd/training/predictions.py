@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from robustmd.training.gathering import chunks
 from robustmd.training.measurement import images_at_once
 from robustmd.training.resident import ResidentExamples
 
@@ -32,8 +33,8 @@ def predict(
     with torch.inference_mode():
         for split, domains in splits.items():
             for name, examples in domains.items():
-                chunks = examples.chunks(images_at_once(examples))
-                logits = torch.cat([model(images).half() for images, _ in chunks])
+                parts = chunks(examples, images_at_once(examples))
+                logits = torch.cat([model(images).half() for images, _ in parts])
                 prefix = f"{split}/{name}"
                 arrays[f"{prefix}/id"] = examples.ids().cpu().numpy()
                 arrays[f"{prefix}/label"] = examples.labels.cpu().numpy()

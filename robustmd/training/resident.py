@@ -1,37 +1,24 @@
-"""Images where the model is: uint8 on the device once, gathered, seen and normalised there."""
+"""Images where the model is: uint8 on the device once, or on the host where they do not fit."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 
 from robustmd.domains.domain import SPLITS, DomainSet, Examples
-from robustmd.domains.views import VARIANTS
-from robustmd.training.augment import cropped, turned
-from robustmd.training.batches import Draw
-from robustmd.training.pixel_noise import keys_of_images, noise_table, with_noise
 from robustmd.training.seeds import stream
 
 LARGEST_SHARE = 0.5  # of the device's free memory that images may take
 
 
-def normalised(images: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """uint8 [n, H, W, 3] -> float32 [n, 3, H, W], channels last in memory.
-
-    x ↦ (x/255 − 0.5)/0.25, the same for every domain, so in [−2, 2]. The paper does not say; with
-    [−1, 1] a network without batch norm stays at its starting loss for hundreds of iterations.
-    """
-    return images.to(device, non_blocking=True).permute(0, 3, 1, 2).float().div_(63.75).sub_(2.0)
-
-
 class ResidentExamples:
-    """One split of one domain, ready to be gathered on the device.
+    """One split of one domain, ready to be gathered on the device (see gathering.py).
 
     The uint8 images lie on the device where they fit in half of its free memory; elsewhere they
-    stay in the memory map and every gather copies what it takes of them.
+    stay in the memory map and every gather copies what it takes of them, through pinned memory.
 
     Args:
         examples: the split, n >= 1, with its views.
@@ -50,88 +37,20 @@ class ResidentExamples:
         noise_start: int = 0,
         absent: torch.Tensor | None = None,
     ) -> None:
-        self.device, self.absent = device, absent
+        self.device, self.absent, self.noise_start = device, absent, noise_start
         self.images = _placed(_tensor(examples.images), device) if images is None else images
         self.labels = torch.from_numpy(np.asarray(examples.targets)).to(device)
         self.rows = None if examples.rows is None else _tensor(examples.rows)
-        self._rows_there = None if self.rows is None else self.rows.to(self.images.device)
-
-        self.image_size = height, width = examples.image_size
-        margins = (examples.images.shape[1] - height, examples.images.shape[2] - width)
-        self._is_cropped = margins != (0, 0)
-        self._centre = torch.tensor([[margins[0] // 2, margins[1] // 2]], device=device)
-        variants = examples.views.variants
-        self.num_variants = len(variants)
-        matrices = torch.tensor([VARIANTS[name] for name in variants], device=device)
-        self._matrices = None if variants == ("identity",) else matrices
-        sigma = examples.views.sigma
-        self._noise_table = noise_table(sigma).to(device) if sigma > 0 else None
-        self._noise_start = noise_start
+        self.views, self.stored = examples.views, examples.stored
+        self.image_size = examples.image_size
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def gather(
-        self,
-        positions: torch.Tensor,
-        corners: torch.Tensor | None = None,
-        noise_keys: torch.Tensor | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(uint8 [m, h, w, 3] images as they are seen, int64 [m] labels), on the device.
-
-        The host does not wait for the device, unless the images are on the host.
-
-        Args:
-            positions: int64 [m], in the split.
-            corners: int64 [m, 2], of the crops; None: in the centre.
-            noise_keys: int64 [m], of the noise; None: each image's own.
-        """
-        places = positions.to(self.images.device, non_blocking=True)
-        labels = self.labels[positions.to(self.device, non_blocking=True)]
-        variants = places % self.num_variants
-        stored = places if self.num_variants == 1 else places // self.num_variants
-        rows = stored if self._rows_there is None else self._rows_there[stored]
-        images = self._seen(rows, variants, corners)
-        if self._noise_table is not None:
-            if noise_keys is None:
-                own = (rows * self.num_variants + variants).to(self.device, non_blocking=True)
-                noise_keys = keys_of_images(self._noise_start, own)
-            there = noise_keys.to(self.device, non_blocking=True)
-            images = with_noise(images, there, self._noise_table)
-        return images, labels
-
-    def _seen(
-        self, rows: torch.Tensor, variants: torch.Tensor, corners: torch.Tensor | None
-    ) -> torch.Tensor:
-        """The stored images in their variants, cropped: uint8 [m, h, w, 3] on the device."""
-        if corners is None:
-            corners = self._centre.expand(len(rows), 2)
-        if self._matrices is not None:
-            whole = self.images.index_select(0, rows).to(self.device, non_blocking=True)
-            matrices = self._matrices[variants.to(self.device, non_blocking=True)]
-            there = corners.to(self.device, non_blocking=True)
-            return turned(whole, matrices, there, self.image_size)
-        if self._is_cropped:
-            there = corners.to(self.images.device, non_blocking=True)
-            seen = cropped(self.images, rows, there, self.image_size[0])
-        else:  # index_select copies whole images, several times faster than images[rows]
-            seen = self.images.index_select(0, rows)
-        return seen.to(self.device, non_blocking=True)
-
     def ids(self) -> torch.Tensor:
         """int64 [n], on the host: for each example the row of its image in the prepared arrays."""
-        rows = torch.arange(len(self) // self.num_variants) if self.rows is None else self.rows
-        return rows.repeat_interleave(self.num_variants)
-
-    def chunks(
-        self, size: int, positions: torch.Tensor | None = None
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The split (or the given positions of it) in order, `size` at a time: images, labels."""
-        if positions is None:
-            positions = torch.arange(len(self))
-        for part in positions.split(size):
-            images, labels = self.gather(part)
-            yield normalised(images, self.device), labels
+        rows = torch.arange(self.stored) if self.rows is None else self.rows
+        return rows.repeat_interleave(len(self.views.variants))
 
 
 def resident_splits(
@@ -159,20 +78,24 @@ def resident_splits(
     return splits
 
 
-def absent_classes(domains: list[ResidentExamples]) -> torch.Tensor | None:
-    """bool [K, C] on the device: the classes that each domain does not have; None: all have all."""
-    masks = [domain.absent for domain in domains if domain.absent is not None]
-    return torch.stack(masks) if masks else None
-
-
-def gather_batch(domains: list[ResidentExamples], draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
-    """One batch over all domains: float [K·m, 3, H, W] and int64 [K·m], domain by domain."""
-    parts = [
-        domain.gather(own.positions, own.corners, own.noise_keys)
-        for domain, own in ((domain, draw[k]) for k, domain in enumerate(domains))
-    ]
-    images = torch.cat([images for images, _ in parts])
-    return normalised(images, images.device), torch.cat([labels for _, labels in parts])
+def where_images_are(splits: Mapping[str, Mapping[str, ResidentExamples]]) -> str | None:
+    """Which images are on the device and which are too many for it, in a line; None on a CPU."""
+    bytes_of: dict[bool, dict[int, int]] = {True: {}, False: {}}  # resident? -> array -> bytes
+    device = None
+    for domains in splits.values():
+        for split in domains.values():
+            device = split.device
+            images = split.images
+            bytes_of[images.device == device][id(images)] = images.numel()
+    if device is None or device.type == "cpu":
+        return None
+    there, here = (sum(bytes_of[resident].values()) / 1e6 for resident in (True, False))
+    if not here:
+        return f"images: {there:.0f} MB, all on {device}"
+    return (
+        f"images: {there:.0f} MB on {device}; {here:.0f} MB would take more than "
+        f"{LARGEST_SHARE:.0%} of its free memory: they stay on the host, and each batch is copied"
+    )
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:

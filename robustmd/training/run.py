@@ -186,14 +186,20 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         directory.begin(settings.as_dict(config), environment)
     for line in session.resumed:
         _say(console, f"  {line}")
-    return [*_batch_note(session, config), *session.resumed]
+    return [*_batch_notes(session, config), *session.resumed]
 
 
-def _batch_note(session: Session, config: settings.Config) -> list[str]:
-    effective, asked = session.batches.effective_batch, config.training.batch_size
-    if effective == asked:
-        return []
-    return [
-        f"training.batch_size={asked} is no multiple of {len(session.trained)} domains: "
-        f"{effective} examples an iteration, {session.batches.share} of each"
-    ]
+def _batch_notes(session: Session, config: settings.Config) -> list[str]:
+    """What is not as it was asked for, or not as it is with fewer domains."""
+    batches, asked, notes = session.batches, config.training.batch_size, []
+    if batches.samples_domains:
+        notes.append(
+            f"each iteration draws {batches.domains_per_batch} of {len(session.trained)} domains, "
+            f"with {batches.share} of each's examples"
+        )
+    if batches.effective_batch != asked:
+        notes.append(
+            f"training.batch_size={asked} is no multiple of {batches.domains_per_batch} domains: "
+            f"{batches.effective_batch} examples an iteration, {batches.share} of each"
+        )
+    return notes

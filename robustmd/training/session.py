@@ -21,9 +21,10 @@ from robustmd.training.learner import build_learner
 from robustmd.training.loop import Events, train
 from robustmd.training.measurement import Measure, measure, worst
 from robustmd.training.methods import FIXED_BY_THE_USER
+from robustmd.training.pool import TrainingPool
 from robustmd.training.predictions import predict
 from robustmd.training.progress import RunProgress
-from robustmd.training.resident import ResidentExamples, gather_batch, resident_splits
+from robustmd.training.resident import ResidentExamples, resident_splits, where_images_are
 from robustmd.training.seeds import generator_states, set_generator_states, stream
 from robustmd.training.starting import ready_iteration
 from robustmd.training.stopping import StopRequest
@@ -58,7 +59,9 @@ class Session:
             {name: domains[name].train for name in self.trained},
             config.training.batch_size,
             config.seed,
+            settings.domains_per_batch(config, len(self.trained)),
         )
+        self.pool = TrainingPool([self.splits["train"][name] for name in self.trained])
         sizes = [len(self.splits["train"][name]) for name in self.trained]
         self.learner = build_learner(config, domains, len(self.trained), device, sizes)
         self.initial_weights_hash = self.learner.weights_hash()
@@ -94,8 +97,9 @@ class Session:
             full_losses=self._full_losses,
             check_stop=self.stop.check,
         )
-        examples = [self.splits["train"][name] for name in self.trained]
-        parts = self.learner, self.batches, examples
+        parts = self.learner, self.batches, self.pool
+        if (placed := where_images_are(self.splits)) is not None:
+            self._note(placed)
         with self.stop:
             iteration = ready_iteration(self.config.runtime, *parts, self.clock, self._note)
             total = self.config.training.iterations
@@ -154,9 +158,8 @@ class Session:
 
     def _first_batches(self) -> Iterator[torch.Tensor]:
         """Images of the run's first batches, for batch-norm statistics of an averaged model."""
-        examples = [self.splits["train"][name] for name in self.trained]
         for iteration in range(STATISTICS_BATCHES):
-            yield gather_batch(examples, self.batches.draw(iteration))[0]
+            yield self.pool.gather(self.batches.draw(iteration))[0]
 
     def log(self) -> None:
         """Read the device's history and append what falls on a log interval."""

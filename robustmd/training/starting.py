@@ -14,14 +14,14 @@ from robustmd.training.captured import CapturedIteration, as_before, why_not
 from robustmd.training.clock import Clock
 from robustmd.training.learner import Learner
 from robustmd.training.loop import Iteration, batch_losses, descend, iterate
-from robustmd.training.resident import ResidentExamples, gather_batch
+from robustmd.training.pool import TrainingPool
 
 
 def ready_iteration(
     runtime: settings.Runtime,
     learner: Learner,
     batches: BatchStream,
-    examples: list[ResidentExamples],
+    pool: TrainingPool,
     clock: Clock,
     say: Callable[[str], None],
 ) -> Iteration:
@@ -34,25 +34,27 @@ def ready_iteration(
         UserError: runtime.compile=true, and nothing here compiles.
     """
     device = learner.adversary.weights.device
-    if all(split.images.device == device for split in examples):
-        batches.device = device
+    if pool.resident and not (batches.samples_domains and len(pool.shelves) > 1):
+        batches.put_on(device)
     begun = time.perf_counter()
     if runtime.compile:
-        _compile(learner, batches, examples)
+        _compile(learner, batches, pool)
     iteration: Iteration = iterate
     if runtime.graph == "auto" and device.type == "cuda":
-        iteration = _captured(learner, batches, examples, say)
+        iteration = _captured(learner, batches, pool, say)
     if runtime.compile or iteration is not iterate:
         clock.add("start", time.perf_counter() - begun)
     return iteration
 
 
-def _compile(learner: Learner, batches: BatchStream, examples: list[ResidentExamples]) -> None:
+def _compile(learner: Learner, batches: BatchStream, pool: TrainingPool) -> None:
     learner.compile()
-    images, labels = gather_batch(examples, batches.draw(learner.iteration))
+    draw = batches.draw(learner.iteration)
+    images, labels = pool.gather(draw)
     try:
         with as_before(learner):  # the first pass is what compiles
-            descend(learner, batch_losses(learner, images, labels, examples))
+            losses = batch_losses(learner, images, labels, pool, draw)
+            descend(learner, losses, draw.domains)
     except Exception as error:
         if not type(error).__module__.startswith("torch."):
             raise
@@ -66,13 +68,13 @@ def _compile(learner: Learner, batches: BatchStream, examples: list[ResidentExam
 def _captured(
     learner: Learner,
     batches: BatchStream,
-    examples: list[ResidentExamples],
+    pool: TrainingPool,
     say: Callable[[str], None],
 ) -> Iteration:
-    reason = why_not(learner.adversary.weights.device, examples)
+    reason = why_not(batches, pool)
     if reason is None:
         try:
-            return CapturedIteration(learner, batches, examples)
+            return CapturedIteration(learner, batches, pool)
         except RuntimeError as error:  # torch's own, for what CUDA cannot capture
             torch.cuda.synchronize()
             reason = str(error).strip().partition("\n")[0]

@@ -36,6 +36,7 @@ def summarise(
         "iterations_done": learner.iteration,
         "parameters": learner.parameters(),
         "effective_batch": session.batches.effective_batch,
+        "domains_per_batch": session.batches.domains_per_batch,
         "measured_examples": {
             name: len(session.subset.get(name, split))
             for name, split in session.splits["train"].items()

@@ -33,7 +33,7 @@ class WeightsWatch:
         self._domains = domains
         self._needed = max(1, math.ceil(LONG * iterations))
         self._length, self._heaviest = 0, -1
-        self._loss_sums = [0.0] * len(domains)
+        self._forget()
         self.warning: str | None = None
 
     def see(self, row: Row) -> None:
@@ -43,26 +43,30 @@ class WeightsWatch:
         heaviest = max(range(len(row.weights)), key=row.weights.__getitem__)
         few = math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) < FEW
         if not few or heaviest != self._heaviest:
-            self._length, self._loss_sums = 0, [0.0] * len(self._domains)
-            self._heaviest = heaviest
+            self._length, self._heaviest = 0, heaviest
+            self._forget()
         if not few:
             return
         self._length += 1
-        self._loss_sums = [s + f for s, f in zip(self._loss_sums, row.batch_losses, strict=True)]
+        for k, loss in enumerate(row.batch_losses):
+            if not math.isnan(loss):  # NaN: the domain was not drawn
+                self._loss_sums[k] += loss
+                self._losses_seen[k] += 1
         if self._length >= self._needed:
             self.warning = self._words(row)
+
+    def _forget(self) -> None:
+        self._loss_sums, self._losses_seen = [0.0] * len(self._domains), [0] * len(self._domains)
 
     def _words(self, row: Row) -> str:
         text = (
             f"nearly all weight on {self._domains[self._heaviest]} for {self._length} iterations "
             f"up to {row.iteration} (effective number of domains below {FEW})"
         )
-        means = [
-            total / self._length - best
-            for total, best in zip(self._loss_sums, self._reference, strict=True)
-        ]
+        sums = zip(self._loss_sums, self._losses_seen, self._reference, strict=True)
+        means = [total / count - best for total, count, best in sums if count]
         lam = None
-        if self._regularizer is not None:
+        if self._regularizer is not None and len(means) == len(self._domains):
             lam = lam_keeping_all_in_play(self._regularizer, means, self._prior, FEW)
         if lam is None or lam <= self._lam:  # λ is large enough: p answers older losses
             return text
@@ -73,13 +77,14 @@ class WeightsWatch:
             "length": self._length,
             "heaviest": self._heaviest,
             "loss_sums": self._loss_sums,
+            "losses_seen": self._losses_seen,
             "warning": self.warning,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._length, self.warning = state["length"], state["warning"]
         self._heaviest = state["heaviest"]
-        self._loss_sums = list(state["loss_sums"])
+        self._loss_sums, self._losses_seen = list(state["loss_sums"]), list(state["losses_seen"])
 
 
 def _rounded_up(lam: float) -> str:

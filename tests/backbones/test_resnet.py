@@ -11,7 +11,7 @@ from robustmd.backbones.build import HEADS, build_backbone
 from robustmd.backbones.resnet import IMAGENET_MEAN, IMAGENET_STD, ResNet18
 from robustmd.errors import UserError
 from robustmd.training.average import IterateAverage
-from robustmd.training.resident import normalised
+from robustmd.training.gathering import normalised
 
 
 def test_it_has_torchvisions_parameters_by_name_and_number() -> None:
@@ -30,7 +30,7 @@ def test_it_computes_what_torchvisions_does_on_imagenets_scale(size: int) -> Non
     mean, std = (torch.tensor(c).view(3, 1, 1) for c in (IMAGENET_MEAN, IMAGENET_STD))
     scaled = (pixels.permute(0, 3, 1, 2) / 255 - mean) / std
     with torch.no_grad():
-        found, due = ours(normalised(pixels, torch.device("cpu"))), theirs(scaled)
+        found, due = ours(normalised(pixels)), theirs(scaled)
     assert found.shape == (3, 7)
     torch.testing.assert_close(found, due, rtol=1e-4, atol=1e-5)
 

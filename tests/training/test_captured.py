@@ -13,10 +13,11 @@ from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import Learner, build_learner
 from robustmd.training.loop import Iteration, iterate
-from robustmd.training.resident import ResidentExamples, resident_splits
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import resident_splits
 
 CPU = torch.device("cpu")
-Parts = tuple[Learner, BatchStream, list[ResidentExamples]]
+Parts = tuple[Learner, BatchStream, TrainingPool]
 
 
 def parts(device: torch.device, *overrides: str) -> Parts:
@@ -25,16 +26,17 @@ def parts(device: torch.device, *overrides: str) -> Parts:
     learner = build_learner(config, domains, 2, device, [60, 60])
     learner.optimizer.param_groups[0]["fused"] = True  # as the captured one has it
     batches = BatchStream.of({d.name: d.train for d in domains}, 20, seed=0)
-    return learner, batches, list(resident_splits(domains, device)["train"].values())
+    pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
+    return learner, batches, pool
 
 
 def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
     """What `count` iterations record, and the learner's state after them."""
-    learner, batches, examples = made
+    learner, batches, pool = made
     history = History(("a", "b"), count, learner.adversary.weights.device)
     clock = Clock(learner.adversary.weights.device)
     for _ in range(count):
-        iteration(learner, batches, examples, history, clock)
+        iteration(learner, batches, pool, history, clock)
     return [history.read(), [p.detach().clone() for p in learner.model.parameters()]]
 
 
@@ -103,9 +105,9 @@ def test_the_learning_rate_is_written_to_the_device_before_each_step() -> None:
 
 
 def test_momentum_that_came_to_be_is_taken_back() -> None:
-    learner, batches, examples = parts(CPU)
+    learner, batches, pool = parts(CPU)
     with as_before(learner):
-        rows_of((learner, batches, examples), iterate, 2)
+        rows_of((learner, batches, pool), iterate, 2)
         learner.iteration = 0
     buffers = [state["momentum_buffer"] for state in learner.optimizer.state.values()]
     assert buffers
@@ -113,7 +115,8 @@ def test_momentum_that_came_to_be_is_taken_back() -> None:
 
 
 def test_no_graph_without_cuda() -> None:
-    assert "need a CUDA device" in str(why_not(CPU, []))
+    _, batches, pool = parts(CPU)
+    assert "need a CUDA device" in str(why_not(batches, pool))
 
 
 @pytest.mark.gpu
@@ -139,7 +142,7 @@ def test_no_sync_inside_an_iteration() -> None:
     device = torch.device("cuda", 0)
     for make in (lambda made: iterate, lambda made: CapturedIteration(*made)):
         made = parts(device, "method=opt")
-        made[1].device = device
+        made[1].put_on(device)
         iteration = make(made)
         rows_of(made, iteration, 2)
         history, clock = History(("a", "b"), 10, device), Clock(device)

@@ -12,8 +12,10 @@ from torch.nn import functional
 
 from robustmd.training import measurement
 from robustmd.training.batches import Draw
+from robustmd.training.gathering import Shelf, normalised
 from robustmd.training.measurement import Measure, images_at_once, measure, worst
-from robustmd.training.resident import gather_batch, normalised, resident_splits
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import resident_splits
 
 CPU = torch.device("cpu")
 
@@ -34,7 +36,7 @@ def test_loss_and_accuracy_are_those_of_one_pass_over_all(
     domains = synthetic_domains()
     found = measure(Planted(), resident_splits(domains, CPU)["train"])
     for domain in domains:
-        images = normalised(torch.from_numpy(np.asarray(domain.train.images)), CPU)
+        images = normalised(torch.from_numpy(np.asarray(domain.train.images)))
         labels = torch.from_numpy(domain.train.targets)
         logits = Planted()(images)
         assert found[domain.name].examples == len(labels)
@@ -48,8 +50,8 @@ def test_only_the_given_positions_are_measured() -> None:
     splits = resident_splits(synthetic_domains(), CPU)["train"]
     found = measure(Planted(), splits, {"b": torch.tensor([0, 3, 6])})
     assert (found["a"].examples, found["b"].examples) == (60, 3)
-    images, labels = splits["b"].gather(torch.tensor([0, 3, 6]))
-    expected = functional.cross_entropy(Planted()(normalised(images, CPU)), labels)
+    images, labels = Shelf([splits["b"]]).gather(torch.tensor([0, 3, 6]))
+    expected = functional.cross_entropy(Planted()(normalised(images)), labels)
     assert found["b"].loss == pytest.approx(expected.item(), rel=1e-6)
 
 
@@ -85,7 +87,7 @@ def test_the_worst_is_the_largest_loss_and_the_smallest_accuracy() -> None:
 def test_batches_line_up_images_and_labels_domain_by_domain() -> None:
     domains = synthetic_domains()
     examples = list(resident_splits(domains, CPU)["train"].values())
-    images, labels = gather_batch(examples, Draw(torch.tensor([[2, 5], [4, 0]])))
+    images, labels = TrainingPool(examples).gather(Draw(torch.tensor([[2, 5], [4, 0]])))
     assert images.shape == (4, 3, 32, 32)
     assert images.is_contiguous(memory_format=torch.channels_last)
     for place, (domain, row) in enumerate([("a", 2), ("a", 5), ("b", 4), ("b", 0)]):
@@ -103,7 +105,7 @@ def test_a_validation_split_shares_its_images_and_none_of_its_examples() -> None
     assert train.images.data_ptr() == val.images.data_ptr()
     assert len(train) + len(val) == 60
     assert not set(train.rows.tolist()) & set(val.rows.tolist())
-    _, labels = val.gather(torch.arange(len(val)))
+    _, labels = Shelf([val]).gather(torch.arange(len(val)))
     np.testing.assert_array_equal(labels.numpy(), held_out["a"].val.targets)
 
 

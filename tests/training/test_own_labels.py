@@ -15,9 +15,12 @@ from torch.nn import functional
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.own_labels import with_own_labels
 from robustmd.training import run as run_module
+from robustmd.training.batches import Draw
+from robustmd.training.gathering import normalised
 from robustmd.training.loop import domain_losses
 from robustmd.training.measurement import masked, measure
-from robustmd.training.resident import absent_classes, normalised, resident_splits
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import resident_splits
 
 CPU = torch.device("cpu")
 
@@ -81,7 +84,7 @@ def test_a_domain_is_measured_among_its_own_classes(partly_shared: DomainSet) ->
     found = measure(model, resident_splits(partly_shared, CPU)["test"])["b"]
     test = partly_shared["b"].test
     with torch.no_grad():
-        logits = model(normalised(torch.from_numpy(test.images), CPU))[:, [1, 3]]
+        logits = model(normalised(torch.from_numpy(test.images)))[:, [1, 3]]
     place = torch.from_numpy((test.targets == 3).astype(np.int64))
     assert found.loss == pytest.approx(functional.cross_entropy(logits, place).item(), rel=1e-5)
     assert found.accuracy == pytest.approx(100 * (logits.argmax(1) == place).float().mean().item())
@@ -89,12 +92,12 @@ def test_a_domain_is_measured_among_its_own_classes(partly_shared: DomainSet) ->
 
 def test_only_domains_that_lack_something_have_a_mask(partly_shared: DomainSet) -> None:
     train = list(resident_splits(partly_shared, CPU)["train"].values())
-    assert absent_classes(train).tolist() == [
-        [False, False, False, True],
-        [True, False, True, False],
-    ]
-    shared = replace(partly_shared, labels="shared")
-    assert absent_classes(list(resident_splits(shared, CPU)["train"].values())) is None
+    masks = [[False, False, False, True], [True, False, True, False]]
+    both, second = Draw(torch.zeros(2, 5)), Draw(torch.zeros(1, 5), domains=torch.tensor([1]))
+    assert TrainingPool(train).absent_classes(both).tolist() == masks
+    assert TrainingPool(train).absent_classes(second).tolist() == masks[1:]
+    shared = resident_splits(replace(partly_shared, labels="shared"), CPU)["train"]
+    assert TrainingPool([*shared.values()]).absent_classes(second) is None
 
 
 def test_the_notes_say_what_each_domain_lacks(partly_shared: DomainSet) -> None:

@@ -13,7 +13,9 @@ from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.noise import noise_copies
 from robustmd.domains.views import VARIANTS
 from robustmd.training.batches import BLOCK, BatchStream, Draw
-from robustmd.training.resident import ResidentExamples, gather_batch, resident_splits
+from robustmd.training.gathering import Shelf, chunks
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import ResidentExamples, resident_splits
 
 CPU = torch.device("cpu")
 COLORS = np.array([[200, 60, 60], [60, 200, 60], [60, 60, 200], [170, 170, 40], [40, 170, 170]])
@@ -60,12 +62,12 @@ def test_labels_survive_every_step_of_the_way(validation: float) -> None:
     domains = planted_domains().with_validation(validation, seed=3)
     splits = resident_splits(domains, CPU, seed=0)
     for examples in (e for split in splits.values() for e in split.values()):
-        for images, labels in examples.chunks(7):
+        for images, labels in chunks(examples, 7):
             assert np.array_equal(nearest(images), labels.numpy())
     train = list(splits["train"].values())
     batches = BatchStream.of({d.name: d.train for d in domains}, 50, seed=0)
     for iteration in (0, 1, BLOCK - 1, BLOCK, 7 * BLOCK + 3):
-        images, labels = gather_batch(train, batches.draw(iteration))
+        images, labels = TrainingPool(train).gather(batches.draw(iteration))
         assert images.shape == (50, 3, 12, 12)
         assert images.is_contiguous(memory_format=torch.channels_last)
         assert np.array_equal(nearest(images), labels.numpy())
@@ -77,7 +79,7 @@ def test_every_position_is_its_image_in_its_variant() -> None:
     images, labels = planted(4, 0)
     examples = Examples(images, labels, np.array([2, 0]), views)
     resident = ResidentExamples(examples, CPU)
-    found, targets = resident.gather(torch.arange(20))
+    found, targets = Shelf([resident]).gather(torch.arange(20))
     assert targets.tolist() == [labels[2]] * 10 + [labels[0]] * 10
     assert resident.ids().tolist() == [2] * 10 + [0] * 10
     picture = Image.fromarray(images[0])
@@ -90,7 +92,7 @@ def test_every_position_is_its_image_in_its_variant() -> None:
 def test_a_measurement_crops_the_centre() -> None:
     images, labels = planted(3, 0)
     resident = ResidentExamples(Examples(images, labels, views=Views(crop=10)), CPU)
-    found, _ = resident.gather(torch.arange(3))
+    found, _ = Shelf([resident]).gather(torch.arange(3))
     assert np.array_equal(found.numpy(), images[:, 3:13, 3:13])
 
 
@@ -136,8 +138,8 @@ def test_any_iteration_can_be_had_without_the_others(iterations: list[int]) -> N
     wandering = BatchStream.of(sources, 8, seed=2)
     for t in iterations:
         fresh = BatchStream.of(sources, 8, seed=2)
-        ours, _ = gather_batch(train, wandering.draw(t))
-        theirs, _ = gather_batch(train, fresh.draw(t))
+        ours, _ = TrainingPool(train).gather(wandering.draw(t))
+        theirs, _ = TrainingPool(train).gather(fresh.draw(t))
         assert ours.equal(theirs)
 
 
@@ -173,7 +175,7 @@ def test_training_noise_is_fresh_at_each_draw() -> None:
     batches = BatchStream.of({d.name: d.train for d in domains}, 40, seed=0)
     draws = [batches.draw(t) for t in range(6)]
     same = [replace(d, positions=torch.zeros_like(d.positions)) for d in draws]
-    seen = torch.cat([gather_batch(train, d)[0] for d in same]).flatten(1)
+    seen = torch.cat([TrainingPool(train).gather(d)[0] for d in same]).flatten(1)
     assert len(torch.unique(seen, dim=0)) == len(seen)
     spread = seen.view(6, 2, 20, -1).std(3).mean((0, 2)) * 63.75
     torch.testing.assert_close(spread, torch.tensor([10.0, 30.0]), rtol=0.05, atol=0)
@@ -184,15 +186,15 @@ def test_training_noise_is_fresh_at_each_draw() -> None:
 def test_measured_noise_is_the_images_own(positions: list[int], size: int) -> None:
     """Whatever is measured with it, and in whatever chunks."""
     examples = resident_splits(noisy_copies(), CPU, seed=1)["train"]["sigma_30"]
-    whole = torch.cat([images for images, _ in examples.chunks(50)])
-    some = torch.cat([images for images, _ in examples.chunks(size, torch.tensor(positions))])
+    whole = torch.cat([images for images, _ in chunks(examples, 50)])
+    some = torch.cat([images for images, _ in chunks(examples, size, torch.tensor(positions))])
     assert some.equal(whole[positions])
 
 
 def test_measured_noise_differs_by_seed_domain_split_and_image() -> None:
     def images(seed: int, split: str, name: str) -> torch.Tensor:
         examples = resident_splits(noisy_copies((0.0, 30.0, 30.5)), CPU, seed)[split][name]
-        return next(examples.chunks(20))[0]
+        return next(chunks(examples, 20))[0]
 
     one = images(0, "test", "sigma_30")
     assert one.equal(images(0, "test", "sigma_30"))
@@ -207,14 +209,14 @@ def test_measured_noise_differs_by_seed_domain_split_and_image() -> None:
 def test_held_out_images_keep_their_noise() -> None:
     """It goes by the image's row, not by its place in the split."""
     train = noisy_copies()["sigma_10"].train
-    some = ResidentExamples(train.subset([5, 9, 30]), CPU).gather(torch.arange(3))[0]
-    assert some.equal(ResidentExamples(train, CPU).gather(torch.tensor([5, 9, 30]))[0])
+    some = Shelf([ResidentExamples(train.subset([5, 9, 30]), CPU)]).gather(torch.arange(3))[0]
+    assert some.equal(Shelf([ResidentExamples(train, CPU)]).gather(torch.tensor([5, 9, 30]))[0])
 
 
 def test_without_sigma_an_image_stays_as_it_is() -> None:
     examples = ResidentExamples(noisy_copies()["sigma_0"].train, CPU)
     draw = Draw(torch.arange(4)[None], noise_keys=torch.arange(4)[None])
-    images, _ = gather_batch([examples], draw)
+    images, _ = TrainingPool([examples]).gather(draw)
     assert (images == images[0, 0, 0, 0]).all()
 
 
@@ -232,15 +234,15 @@ def test_a_cuda_device_sees_the_same_without_making_the_host_wait() -> None:
     )
     batches = BatchStream.of({d.name: d.train for d in domains}, 40, seed=0)
     on_cpu, on_cuda = (
-        list(resident_splits(domains, torch.device(kind))["train"].values())
+        TrainingPool([*resident_splits(domains, torch.device(kind))["train"].values()])
         for kind in ("cpu", "cuda")
     )
     for iteration in range(3):
         draw = batches.draw(iteration)
-        ours, labels_here = gather_batch(on_cpu, draw)
+        ours, labels_here = on_cpu.gather(draw)
         torch.cuda.set_sync_debug_mode("error")
         try:
-            there, labels_there = gather_batch(on_cuda, draw)
+            there, labels_there = on_cuda.gather(draw)
         finally:
             torch.cuda.set_sync_debug_mode("default")
         assert labels_there.cpu().equal(labels_here)

@@ -1,0 +1,210 @@
+"""More domains than a batch has examples: each iteration draws some of them."""
+
+import csv
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import composed, synthetic_domains
+from torch import nn
+
+from robustmd.adversary import L2, Fixed, ProjectedAscent
+from robustmd.domains.domain import DomainSet
+from robustmd.domains.noise import noise_copies
+from robustmd.training import run as run_module
+from robustmd.training.batches import BLOCK, BatchStream
+from robustmd.training.captured import CapturedIteration, why_not
+from robustmd.training.clock import Clock
+from robustmd.training.history import Diverged, History
+from robustmd.training.learner import Learner, build_learner
+from robustmd.training.loop import answer, descend, iterate
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import resident_splits
+
+CPU = torch.device("cpu")
+
+
+def many(count: int = 30) -> DomainSet:
+    """`count` copies of the tiny domains' images, each its own brightness."""
+    base = synthetic_domains(examples=12)["a"]
+
+    def darker(images: np.ndarray, k: int) -> np.ndarray:
+        return (images * (1 - 0.5 * k / count)).astype(np.uint8)
+
+    return DomainSet.from_tensors(
+        {
+            f"d{k}": (
+                darker(base.train.images, k),
+                base.train.labels,
+                darker(base.test.images, k),
+                base.test.labels,
+            )
+            for k in range(count)
+        },
+        name="digits_mini",
+    )
+
+
+def test_domains_are_drawn_uniformly_without_replacement() -> None:
+    batches = BatchStream(dict.fromkeys("abcdefg", 5), 6, seed=1, domains_per_batch=3)
+    assert batches.samples_domains
+    assert batches.effective_batch == 6
+    draws = [batches.draw(t) for t in range(700)]
+    assert all(len(set(d.domains.tolist())) == 3 and d.positions.shape == (3, 2) for d in draws)
+    sets = [tuple(d.domains.tolist()) for d in draws]
+    assert all(list(s) == sorted(s) for s in sets)
+    counts = np.array([sets.count(s) for s in itertools.combinations(range(7), 3)])
+    expected = 700 / 35
+    assert ((counts - expected) ** 2 / expected).sum() < 76.5  # chi-squared, 34 df, p = 4e-5
+
+
+def test_a_drawn_domain_sees_what_it_would_see_if_all_were_there() -> None:
+    sizes = {"a": 50, "b": 60, "c": 70}
+    few, all_there = BatchStream(sizes, 8, 2, domains_per_batch=2), BatchStream(sizes, 12, 2)
+    for t in (0, 5, BLOCK + 1):
+        draw, every = few.draw(t), all_there.draw(t)
+        assert every.domains is None
+        assert draw.positions.equal(every.positions[draw.domains])
+
+
+def test_the_draws_are_part_of_the_fingerprint() -> None:
+    sizes = dict.fromkeys("abcd", 1)  # so that positions are the same
+    one, other = (BatchStream(sizes, 2, seed, domains_per_batch=2) for seed in (0, 1))
+    assert one.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 3])
+def test_the_objective_is_unbiased(drawn: int) -> None:
+    """Over all sets of M of 4 domains, the mean step is that on p·f̂."""
+    start = torch.randn(4, generator=torch.Generator().manual_seed(0))
+    targets = torch.tensor([0.3, -1.0, 2.0, 0.7])
+    weights = torch.tensor([0.1, 0.2, 0.3, 0.4])
+
+    def step(domains: torch.Tensor | None) -> torch.Tensor:
+        model = nn.Linear(4, 1, bias=False)
+        model.weight.data[:] = start
+        learner = _learner_of(model, Fixed(4, prior=weights.tolist()))
+        losses = (model.weight[0] - targets).square()
+        descend(learner, losses if domains is None else losses[domains], domains)
+        return start - model.weight.data[0]
+
+    sets = [torch.tensor(s) for s in itertools.combinations(range(4), drawn)]
+    mean = torch.stack([step(s) for s in sets]).mean(0)
+    torch.testing.assert_close(mean, step(None))
+
+
+def _learner_of(model: nn.Module, adversary: Any) -> Learner:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)
+    return Learner(model, optimizer, schedule, adversary)
+
+
+def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
+    ours, theirs = (ProjectedAscent(3, L2(), lam=1.0, total_steps=9) for _ in range(2))
+    learner = _learner_of(nn.Linear(1, 1), ours)
+    answer(learner, torch.tensor([3.0, 1.0]), torch.tensor([0, 2]))
+    theirs.update(torch.tensor([3.0, 2.0, 1.0]))  # never seen: the mean of the others
+    assert ours.weights.equal(theirs.weights)
+    answer(learner, torch.tensor([5.0]), torch.tensor([1]))
+    theirs.update(torch.tensor([3.0, 5.0, 1.0]))
+    assert ours.weights.equal(theirs.weights)
+
+
+def test_the_history_knows_who_was_absent_and_who_diverged() -> None:
+    history = History(("a", "b"), 4, CPU)
+    p, present = torch.tensor([0.5, 0.5]), torch.tensor([True, False])
+    history.record(p, torch.tensor([1.0, 0.0]), present)
+    history.record(p, torch.tensor([0.0, 2.0]), ~present)
+    first, second = history.read()
+    assert first.batch_losses[0] == 1.0
+    assert math.isnan(first.batch_losses[1])
+    assert math.isnan(second.batch_losses[0])
+    history.record(p, torch.tensor([math.inf, 2.0]), ~present)  # not in the batch: no matter
+    history.record(p, torch.tensor([math.nan, 2.0]), present)
+    with pytest.raises(Diverged, match="loss of a was not finite in iteration 4"):
+        history.read()
+
+
+@pytest.mark.parametrize("method", ["opt", "term", "vrex", "groupdro"])
+def test_a_captured_iteration_draws_as_well(method: str) -> None:
+    """The images lie in one array: a replay reads whichever domains the draw names."""
+    rows = []
+    for capture in (False, True):
+        config = composed(f"method={method}", "backbone.width=0.05", "training.iterations=40")
+        domains = noise_copies(synthetic_domains(), "a", [0, 1, 2, 3, 4, 5], "noisy")
+        learner = build_learner(config, domains, 6, CPU, [12] * 6)
+        learner.optimizer.param_groups[0]["fused"] = True
+        batches = BatchStream.of({d.name: d.train for d in domains}, 8, 0, 2)
+        pool = TrainingPool([*resident_splits(domains, CPU)["train"].values()])
+        assert len(pool.shelves) == 1
+        history, clock = History(domains.names, 7, CPU), Clock(CPU)
+        parts = learner, batches, pool
+        iteration = CapturedIteration(*parts, capture=lambda p: p) if capture else iterate
+        for _ in range(7):
+            iteration(*parts, history, clock)
+        rows.append(str(history.read()))  # as text, for NaN = NaN
+    assert rows[0] == rows[1]
+
+
+def test_no_graph_where_the_draw_decides_which_arrays_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = dict.fromkeys("abcdef", 12)
+    few, every = (BatchStream(sizes, 12, 0, domains_per_batch=m) for m in (2, 6))
+    apart = TrainingPool([*resident_splits(many(6), CPU)["train"].values()])
+    copies = noise_copies(synthetic_domains(), "a", [0, 1, 2, 3, 4, 5], "noisy")
+    together = TrainingPool([*resident_splits(copies, CPU)["train"].values()])
+    for pool in (apart, together):  # as if the images lay on a GPU
+        monkeypatch.setattr(pool, "device", torch.device("cuda"))
+    assert "do not fit on the device" in str(why_not(every, apart))
+    monkeypatch.setattr(TrainingPool, "resident", True)
+    assert "which of the 6 arrays of images are read" in str(why_not(few, apart))
+    assert why_not(every, apart) is None
+    assert why_not(few, together) is None
+
+
+@pytest.mark.parametrize("method", ["even", "opt", "ot", "best_response", "cvar", "minimax"])
+def test_more_domains_than_the_batch_has_examples(
+    method: str, train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
+    outcome = train(f"method={method}", "training.batch_size=20", "logging.every=1")
+    summary = json.loads((outcome.directory / "summary.json").read_text())
+    assert summary["domains_per_batch"] == summary["effective_batch"] == 20
+    assert "each iteration draws 20 of 30 domains, with 1 of each's examples" in summary["notes"]
+    assert len(summary["final"]["test"]) == 30
+    with (outcome.directory / "weights.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for t in range(12):
+        losses = [float(row["batch_loss"]) for row in rows[30 * t : 30 * t + 30]]
+        assert sum(map(math.isnan, losses)) == 10
+
+
+def test_a_run_that_draws_domains_goes_on_as_if_nothing_had_happened(
+    train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
+    whole = train(outputs=tmp_path / "whole").directory
+    wanted = iterate
+    done = 0
+
+    def stopping(*arguments: Any) -> None:
+        nonlocal done
+        wanted(*arguments)
+        done += 1
+        if done == 7:
+            raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("robustmd.training.loop.iterate", stopping)
+        patch.setattr("robustmd.training.starting.iterate", stopping)
+        with pytest.raises(MemoryError):
+            train(outputs=tmp_path / "cut")
+    cut = train(outputs=tmp_path / "cut").directory
+    assert (cut / "weights.csv").read_text() == (whole / "weights.csv").read_text()

@@ -1,0 +1,130 @@
+"""One gather for many domains gives what a gather for each would."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.views import Views
+from robustmd.training.batches import BatchStream, Draw
+from robustmd.training.gathering import Shelf, chunks
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import ResidentExamples, resident_splits, where_images_are
+
+CPU = torch.device("cpu")
+VIEWS = [
+    Views(),
+    Views(sigma=12.0),
+    Views(("rotate_90",), sigma=12.0),
+    Views(("rotate_20",)),
+    Views(("flip_vertical",), sigma=30.0),
+]
+
+
+def shared_domains(seed: int = 0, crop: int | None = None) -> DomainSet:
+    """Five domains on one array, two of them on part of it, and one on an array of its own."""
+    random = np.random.default_rng(seed)
+    images = random.integers(0, 256, (40, 12, 12, 3), dtype=np.uint8)
+    labels = np.arange(40) % 4
+    rows = [None, np.arange(20), None, np.arange(20, 40), np.array([3, 9])]
+    made = []
+    for k, (view, some) in enumerate(zip(VIEWS, rows, strict=True)):
+        split = Examples(images, labels, some, replace(view, crop=crop))
+        made.append(Domain(f"d{k}", split, split))
+    alone = Examples(images[:7].copy(), labels[:7], views=Views(crop=crop))
+    made.append(Domain("alone", alone, alone))
+    return DomainSet("shared", tuple(made), ("0", "1", "2", "3"), "")
+
+
+def one_by_one(splits: list[ResidentExamples], draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
+    """The batch of the drawn domains, each gathered for itself."""
+    numbers = range(len(splits)) if draw.domains is None else draw.domains.tolist()
+    parts = [
+        Shelf([splits[k]]).gather(
+            draw.positions[i],
+            None,
+            None if draw.corners is None else draw.corners[i],
+            None if draw.noise_keys is None else draw.noise_keys[i],
+        )
+        for i, k in enumerate(numbers)
+    ]
+    return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
+
+
+@pytest.mark.parametrize("crop", [None, 8])
+@pytest.mark.parametrize("drawn", [None, 1, 3])
+def test_a_batch_is_that_of_its_domains_one_by_one(crop: int | None, drawn: int | None) -> None:
+    domains = shared_domains(crop=crop)
+    splits = [*resident_splits(domains, CPU)["train"].values()]
+    pool = TrainingPool(splits)
+    assert [len(shelf._own_noise) for shelf in pool.shelves] == [5, 1]
+    batches = BatchStream.of({d.name: d.train for d in domains}, 12, 0, drawn)
+    for iteration in range(30):
+        draw = batches.draw(iteration)
+        images, labels = pool.gather(draw)
+        expected, targets = one_by_one(splits, draw)
+        assert labels.equal(targets)
+        assert (images + 2).mul(63.75).round().permute(0, 2, 3, 1).equal(expected.float())
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
+def test_measured_images_do_not_depend_on_who_shares(whose: list[int], data: st.DataObject) -> None:
+    """Without draws: crops in the centre, and each image's own noise."""
+    splits = [*resident_splits(shared_domains(crop=8), CPU, seed=3)["test"].values()][:5]
+    positions = [data.draw(st.integers(0, len(splits[k]) - 1)) for k in whose]
+    together, labels = Shelf(splits).gather(torch.tensor(positions), torch.tensor(whose))
+    for image, label, k, position in zip(together, labels, whose, positions, strict=True):
+        alone, target = Shelf([splits[k]]).gather(torch.tensor([position]))
+        assert image.equal(alone[0])
+        assert label == target[0]
+
+
+def test_splits_share_where_one_array_and_as_many_variants_are() -> None:
+    images, labels = np.zeros((6, 8, 8, 3), np.uint8), np.zeros(6, np.int64)
+    once = Examples(images, labels)
+    twice = Examples(images, labels, views=Views(("identity", "flip_vertical")))
+    other = Examples(images.copy(), labels)
+    sets = DomainSet(
+        "x",
+        tuple(
+            Domain(name, split, split)
+            for name, split in (("a", once), ("b", once), ("c", twice), ("d", other), ("e", once))
+        ),
+        ("0",),
+        "",
+    )
+    pool = TrainingPool([*resident_splits(sets, CPU)["train"].values()])
+    assert [len(shelf._own_noise) for shelf in pool.shelves] == [2, 1, 1, 1]  # order is kept
+    draw = Draw(torch.zeros(2, 3, dtype=torch.int64), domains=torch.tensor([1, 4]))
+    assert pool.gather(draw)[0].shape == (6, 3, 8, 8)
+
+
+def test_chunks_are_the_split_in_order() -> None:
+    split = resident_splits(shared_domains(), CPU)["train"]["d3"]
+    parts = [*chunks(split, 8)]
+    assert [len(labels) for _, labels in parts] == [8, 8, 4]
+    assert torch.cat([labels for _, labels in parts]).equal(split.labels)
+
+
+def test_where_the_images_are_is_said_of_a_device_that_is_no_cpu() -> None:
+    """ "meta" is a device without memory: what is on it takes none."""
+    domains = shared_domains()
+    assert where_images_are(resident_splits(domains, CPU)) is None
+    elsewhere = torch.device("meta")
+    examples = domains["alone"].train
+    there, here = (
+        ResidentExamples(
+            examples, elsewhere, torch.zeros(7, 1000, 1000, 3, dtype=torch.uint8, device=d)
+        )
+        for d in (elsewhere, CPU)
+    )
+    assert where_images_are({"train": {"a": there, "b": there}}) == "images: 21 MB, all on meta"
+    both = where_images_are({"train": {"a": there, "b": here}})
+    assert both is not None
+    assert both.startswith("images: 21 MB on meta; 21 MB would take more than 50% of its free")
+    assert not TrainingPool([here]).resident
