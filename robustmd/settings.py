@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from robustmd.data_settings import DATA, check_data
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.method_settings import METHODS, check_method
 from robustmd.ranges import (
     ANYTHING,
@@ -181,7 +181,7 @@ def trained_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
 def _validate_against(config: Config, domains: Sequence[str]) -> None:
     _validate_unseen(config, domains)
     trained = trained_domains(config, domains)
-    count, names = len(trained), ", ".join(trained)
+    count, names = len(trained), listed(trained)
     batch, prior = config.training.batch_size, getattr(config.method, "prior", None)
     wanted = config.training.domains_per_batch or 1
     if config.method.name != "individual" and not 1 <= wanted <= min(count, batch):
@@ -223,7 +223,7 @@ def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
     written = f"data.unseen=[{','.join(unseen)}]"
     unknown = [name for name in unseen if name not in domains]
     if unknown:
-        raise UserError(f"{written}: no domain {unknown[0]}; must be of {', '.join(domains)}")
+        raise UserError(f"{written}: no domain {unknown[0]}; must be of {listed(domains)}")
     trained = trained_domains(config, domains)
     if config.method.name == "individual" and trained[0] in unseen:
         raise UserError(f"{written}: method.domain={trained[0]} is the one to train on")
@@ -240,7 +240,7 @@ def domain_name(domain: int | str, domains: Sequence[str]) -> str:
         return domains[domain]
     if domain not in domains:
         raise UserError(
-            f"method.domain={domain}: must be one of {', '.join(domains)} "
+            f"method.domain={domain}: must be one of {listed(domains)} "
             f"or an index from 0 to {len(domains) - 1}"
         )
     return str(domain)

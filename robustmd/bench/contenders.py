@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
+from robustmd import settings
 from robustmd.bench.timing import Step
 from robustmd.bench.workload import Workload
 from robustmd.domains.domain import DomainSet
@@ -55,8 +56,9 @@ def ours(
     config = workload.config(method, precision)
     learner = build_learner(config, domains, len(domains), device)
     pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
-    sizes = {domain.name: len(domain.train) for domain in domains}
-    batches = BatchStream(sizes, workload.batch_size, seed=0)
+    trained = {domain.name: domain.train for domain in domains}
+    drawn = settings.domains_per_batch(config, len(domains))
+    batches = BatchStream.of(trained, workload.batch_size, 0, drawn)
     history = History(domains.names, config.logging.every, device)
     clock = Clock(device)
     iteration = ready_iteration(config.runtime, learner, batches, pool, clock, print)

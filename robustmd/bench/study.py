@@ -17,7 +17,7 @@ from robustmd.bench.startup import first_measurement_seconds, help_seconds
 from robustmd.bench.throughput import measuring, training_flop
 from robustmd.bench.timing import Ratio, interleaved, paired_ratio
 from robustmd.bench.updates import update_microseconds
-from robustmd.bench.workload import Workload, random_domains, workloads
+from robustmd.bench.workload import Workload, grid_domains, random_domains, workloads
 from robustmd.training.environment import describe
 from robustmd.training.precision import resolve_precision
 
@@ -25,6 +25,7 @@ Say = Callable[[str], None]
 METHODS = ("even", "opt", "ot")
 RATIOS = (("opt", "bare"), ("opt", "even"), ("ot", "even"), ("naive", "opt"))
 GROWTH = (2, 10, 100)
+GRIDS = ((5, 2), (40, 25))  # angles × noise levels: K = 10 and K = 1,000
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def run_bench(device: torch.device, effort: Effort, say: Say) -> dict[str, Any]:
     small = workloads(device)[0]
     say(f"{small.name}: growth with the number of domains")
     result["growth"] = _growth(small, device, effort)
+    say(f"{small.name}: more domains than a batch has examples")
+    result["many"] = _many(small, device, effort)
     say("adversary updates")
     result["update_microseconds"] = update_microseconds(device)
     say(f"{small.name}: measurement")
@@ -103,6 +106,21 @@ def _growth(workload: Workload, device: torch.device, effort: Effort) -> dict[st
     return {
         "milliseconds": {K: 1e3 * float(np.median(s)) for K, s in seconds.items()},
         "ratios": {f"{K}/2": _ratio(seconds[str(K)], seconds["2"]) for K in GROWTH[1:]},
+    }
+
+
+def _many(workload: Workload, device: torch.device, effort: Effort) -> dict[str, Any]:
+    """opt on rotations × noise: all of 10 domains in a batch against some of 1,000."""
+    steps = {
+        str(angles * sigmas): ours(
+            workload, grid_domains(angles, sigmas, workload.side), device, "opt", "fp32"
+        )
+        for angles, sigmas in GRIDS
+    }
+    seconds = interleaved(steps, effort.rounds, device, burst=effort.burst)
+    return {
+        "milliseconds": {K: 1e3 * float(np.median(s)) for K, s in seconds.items()},
+        "ratios": {"1000/10": _ratio(seconds["1000"], seconds["10"])},
     }
 
 

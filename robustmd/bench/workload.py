@@ -11,6 +11,7 @@ import torch
 from robustmd import settings
 from robustmd.data_settings import DigitsMini
 from robustmd.domains.domain import DomainSet
+from robustmd.domains.rotated import rotated_grid
 from robustmd.method_settings import METHODS
 
 EXAMPLES = 2_000  # of each domain: the images' content does not matter, nor does their number
@@ -56,7 +57,17 @@ def workloads(device: torch.device) -> tuple[Workload, ...]:
     )
 
 
-def random_domains(num_domains: int, side: int, examples: int = EXAMPLES) -> DomainSet:
+def grid_domains(angles: int, sigmas: int, side: int) -> DomainSet:
+    """K = angles × sigmas domains as of `data=digits_rotated`, on one array of random pixels."""
+    count = max(EXAMPLES, angles * sigmas)
+    base = random_domains(1, side, count, test_examples=count)
+    turns = [360.0 * k / angles for k in range(angles)]
+    return rotated_grid(base, base.names[0], turns, list(range(sigmas)), 0, "grid")
+
+
+def random_domains(
+    num_domains: int, side: int, examples: int = EXAMPLES, test_examples: int = 10
+) -> DomainSet:
     """K domains of random pixels and labels of 10 classes, the same ones every time."""
     random = np.random.default_rng(0)
 
@@ -66,7 +77,7 @@ def random_domains(num_domains: int, side: int, examples: int = EXAMPLES) -> Dom
 
     few = max(10, examples // num_domains)
     return DomainSet.from_tensors(
-        {f"domain_{k}": (*split(few), *split(10)) for k in range(num_domains)},
+        {f"domain_{k}": (*split(few), *split(test_examples)) for k in range(num_domains)},
         name="random",
         classes=[str(c) for c in range(10)],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robustmd.domains.examples import SPLITS, Examples, fault_of
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 
 __all__ = ["SPLITS", "VERIFIED", "Domain", "DomainSet", "Examples"]
 
@@ -87,13 +88,18 @@ class DomainSet:
         if not self.domains:
             raise UserError(f"data {self.name}: there is no domain; at least one is needed")
         if len(set(self.names)) < len(self.names):
-            raise UserError(f"data {self.name}: two domains have one name: {', '.join(self.names)}")
+            raise UserError(
+                f"data {self.name}: two domains have one name: {listed(self._repeated())}"
+            )
         sizes = {d.name: d.train.image_size for d in self.domains}
         if len(set(sizes.values())) > 1:
-            listed = ", ".join(f"{name} {h}×{w}" for name, (h, w) in sizes.items())
-            raise UserError(f"data {self.name}: image sizes differ ({listed}); resize to one size")
+            sides = listed([f"{name} {h}×{w}" for name, (h, w) in sizes.items()])
+            raise UserError(f"data {self.name}: image sizes differ ({sides}); resize to one size")
         for domain in self.domains:
             self._check_labels(domain)
+
+    def _repeated(self) -> list[str]:
+        return [name for name, count in Counter(self.names).items() if count > 1]
 
     def _check_labels(self, domain: Domain) -> None:
         for split in SPLITS:
@@ -146,7 +152,7 @@ class DomainSet:
         """The domain of that name or place. Raises UserError for an unknown name."""
         if isinstance(key, str):
             if key not in self.names:
-                known = ", ".join(self.names)
+                known = listed(self.names)
                 raise UserError(f"data {self.name} has no domain {key!r}; its domains are {known}")
             key = self.names.index(key)
         return self.domains[key]

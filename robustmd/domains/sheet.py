@@ -7,7 +7,7 @@ the sheet stays about as wide as a page. Sources and licences stand at its foot.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -58,6 +58,13 @@ def draw_sheet(
     if most is not None:
         count = max(1, min(count, most // max(1, len(classes) * len(shown))))
     FORMS[form](_Layout(data, shown, classes, count, seed, side).sheet(), stream)
+
+
+def evenly(names: Sequence[str], most: int) -> list[str]:
+    """All names, or `most` ≥ 2 of more, from the first to the last."""
+    if len(names) <= most:
+        return list(names)
+    return [names[round(i * (len(names) - 1) / (most - 1))] for i in range(most)]
 
 
 @dataclass

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from robustmd.settings import Config
 
 OVERRIDES = ("data", "paths", "seed")  # what can change what is loaded
+ROWS = 40  # domains on a sheet: more would make it taller than pictures can be shown
 PIPED_WIDTH = 120  # letters to a line where no terminal says how many
 FORMS = {".png": "png", ".pdf": "pdf"}
 EPILOG = """\
@@ -113,8 +114,9 @@ def _show(config: Config, picture: Path | None, form: str | None) -> int:
     found = duplicates(domains, Path(config.paths.cache), say)
     print_data_set(domains, found, getattr(config.data, "unseen", []), console)
     if picture is not None and form is not None:
-        _draw(domains, picture, form)
-        say(f"examples drawn to {picture}")
+        names = _draw(domains, picture, form)
+        some = f" of {len(names)} of {len(domains)} domains" if len(names) < len(domains) else ""
+        say(f"examples{some} drawn to {picture}")
     return 0
 
 
@@ -124,11 +126,14 @@ def _console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
-def _draw(domains: DomainSet, path: Path, form: str) -> None:
-    from robustmd.domains.sheet import draw_sheet  # noqa: PLC0415
+def _draw(domains: DomainSet, path: Path, form: str) -> list[str]:
+    """Returns the domains that are on the sheet."""
+    from robustmd.domains.sheet import draw_sheet, evenly  # noqa: PLC0415
     from robustmd.runs.files import write_atomically  # noqa: PLC0415
 
+    names = evenly(domains.names, ROWS)
     try:
-        write_atomically(path, lambda stream: draw_sheet(domains, stream, form=form))
+        write_atomically(path, lambda stream: draw_sheet(domains, stream, form=form, only=names))
     except OSError as error:
         raise UserError(f"--show {path}: cannot be written ({error.strerror or error})") from None
+    return names

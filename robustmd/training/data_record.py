@@ -9,7 +9,7 @@ from robustmd.domains.domain import DomainSet
 from robustmd.domains.duplicates import duplicate_warnings
 from robustmd.domains.duplicates_kept import duplicates, image_count, known_duplicates
 from robustmd.domains.licences import embeddable
-from robustmd.domains.sheet import draw_sheet
+from robustmd.domains.sheet import draw_sheet, evenly
 
 MANY = 1_000_000  # images, above which a run does not look for duplicates itself: seconds
 PICTURES, SIDE = 40, 48  # of examples.png, which stays below 150 kB but for noise
@@ -41,5 +41,5 @@ def example_sheet(domains: DomainSet) -> bytes | None:
     if not shown:
         return None
     stream = io.BytesIO()
-    draw_sheet(domains, stream, only=shown[:DOMAINS], most=PICTURES, side=SIDE)
+    draw_sheet(domains, stream, only=evenly(shown, DOMAINS), most=PICTURES, side=SIDE)
     return stream.getvalue()

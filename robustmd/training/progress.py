@@ -62,7 +62,7 @@ class RunProgress:
 
     def iterated(self, iteration: int, weights: Mapping[str, float]) -> None:
         """After a log interval: where the run is and its weights p."""
-        self._weights = "p " + " ".join(f"{name} {p:.2f}" for name, p in _few(weights))
+        self._weights = "p " + " ".join(_few(weights))
         self._bar.update(
             self._task, completed=iteration, description=f"{self._weights}  {self._worst}"
         )
@@ -88,10 +88,9 @@ def _whole() -> Column:
     return Column(no_wrap=True)
 
 
-def _few(weights: Mapping[str, float], most: int = 4) -> list[tuple[str, float]]:
-    """The largest weights; with many domains the line would not fit."""
-    return (
-        sorted(weights.items(), key=lambda item: -item[1])[:most]
-        if len(weights) > most
-        else list(weights.items())
-    )
+def _few(weights: Mapping[str, float], most: int = 4) -> list[str]:
+    """Every weight, or the largest: with many domains all would not fit, and they are small."""
+    if len(weights) <= most:
+        return [f"{name} {p:.2f}" for name, p in weights.items()]
+    largest = sorted(weights.items(), key=lambda item: -item[1])[:most]
+    return [f"{name} {p:.2g}" for name, p in largest] + ["…"]

@@ -49,6 +49,8 @@ def test_a_quick_pass(
     assert set(loops["ratios"]) >= {"opt/bare", "opt/even", "ot/even", "naive/opt"}
     assert loops["images_per_second"] == pytest.approx(2e5 / loops["milliseconds"]["opt"])
     assert set(result["growth"]["milliseconds"]) == {"2", "10", "100"}
+    assert set(result["many"]["milliseconds"]) == {"10", "1000"}
+    assert set(result["many"]["ratios"]) == {"1000/10"}
     assert result["seconds"]["help"] > 0
     assert result["peak_bytes"] > 2**20
     out = capsys.readouterr().out

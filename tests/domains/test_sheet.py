@@ -1,6 +1,7 @@
 """The sheet of examples: shows the right images as the model sees them, at any size and number."""
 
 import io
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from robustmd.domains.lettering import fitting_size, wrapped
 from robustmd.domains.licences import CC_BY_SA_3, NON_COMMERCIAL, embeddable
 from robustmd.domains.painting import text_width
 from robustmd.domains.seen import seen
-from robustmd.domains.sheet import draw_sheet
+from robustmd.domains.sheet import draw_sheet, evenly
 from robustmd.domains.views import VARIANTS, Views
 
 
@@ -131,3 +132,11 @@ def test_the_report_shows_what_the_domains_say_may_be_shown() -> None:
 
     assert {licence for licence in SHOWN if embeddable(licence)} == set(SHOWN)
     assert licences._EMBEDDABLE == SHOWN
+
+
+def test_of_many_domains_some_are_shown_from_the_first_to_the_last() -> None:
+    names = [f"d{k}" for k in range(1000)]
+    assert evenly(names[:12], 12) == names[:12]
+    some = evenly(names, 12)
+    assert (len(some), some[0], some[-1]) == (12, "d0", "d999")
+    assert len({int(b[1:]) - int(a[1:]) for a, b in pairwise(some)} - {90, 91}) == 0
