@@ -22,6 +22,7 @@ PRESETS = {
     "digits_table",
     "lambda_l2",
     "lambda_ot",
+    "many_domains",
     "mini_fair",
     "noise_10_20_30",
     "noise_4_8_12",
@@ -86,6 +87,15 @@ def test_what_a_preset_sets_for_its_data_set_can_be_overridden():
     assert composed("digits_table").data.svhn.extra is True
     assert composed("digits_table", "data.svhn.extra=false").data.svhn.extra is False
     assert composed("running_time").data.svhn.extra is False
+
+
+def test_many_domains_are_a_thousand():
+    whole = composed("many_domains")
+    assert len(whole.data.angles) * len(whole.data.sigmas) == 1000
+    assert whole.backbone.width == 0.25
+    methods = [one.method for one in jobs("many_domains", "seed=0")]
+    assert [one.name for one in methods] == ["even", "opt", "kl", "cvar", "groupdro"]
+    assert (methods[1].lam, methods[3].alpha) == (300, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Group, Section, sections
 from robustmd.report.estimate import Estimate, estimate
+from robustmd.report.many import is_many
 from robustmd.report.names import clean
-from robustmd.report.quantities import Quantity, table_quantities
+from robustmd.report.quantities import Quantity, summary_quantities, table_quantities
 from robustmd.report.selection import Selection
 from robustmd.report.settings_key import FINGERPRINT, UNSET, differing, frozen
 from robustmd.report.verdict import Difference, difference, unpaired_difference
@@ -168,10 +169,11 @@ def _joined(environment: Mapping[str, tuple[str, ...]], key: str) -> str:
 
 
 def _pairings(section: Section, a: Group, b: Group) -> list[Pairing]:
+    """In the table's columns; of many domains in those that a reader is shown."""
     seeds = tuple(sorted(set(a.seeds) & set(b.seeds)))
-    return [
-        _pairing(section, a, b, quantity, seeds) for quantity in table_quantities(section.domains)
-    ]
+    many = is_many(section.domains)
+    quantities = summary_quantities() if many else table_quantities(section.domains)
+    return [_pairing(section, a, b, quantity, seeds) for quantity in quantities]
 
 
 def _pairing(

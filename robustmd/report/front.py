@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robustmd.report.aggregate import Group, Section
+from robustmd.report.many import domains_text, is_many
 from robustmd.report.names import clean
 from robustmd.report.numbers import difference_text
 from robustmd.report.permutation import sign_flip_p
@@ -27,7 +28,9 @@ class Fixed:
 
     @property
     def text(self) -> str:
-        """ "(0.30, 0.70)"."""
+        """ "(0.30, 0.70)"; of many domains "(0.0005 to 0.002)"."""
+        if is_many(self.weights):
+            return f"({min(self.weights):.2g} to {max(self.weights):.2g})"
         return f"({', '.join(f'{weight:.2f}' for weight in self.weights)})"
 
 
@@ -67,7 +70,7 @@ class Front:
         best = (
             f"Does the adversary find what the best fixed weights would? The best of "
             f"{len(self.points)} fixed weights has p = {self.best.text} over "
-            f"{', '.join(map(clean, self.domains))} and a worst training loss of {loss.mean:.3g} "
+            f"{clean(domains_text(self.domains))} and a worst training loss of {loss.mean:.3g} "
             f"nats (n = {loss.n})"
         )
         if not self.against:

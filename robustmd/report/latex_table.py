@@ -1,4 +1,5 @@
-"""The table in LaTeX: booktabs and nothing else, narrow enough for a page's width at K = 2."""
+"""The table in LaTeX: booktabs and nothing else, narrow enough for a page's width at K = 2 and,
+since they are summarised, for many domains."""
 
 from robustmd.report.estimate import Estimate
 from robustmd.report.names import latex
@@ -12,25 +13,29 @@ MEASURES = {
     "test_accuracy": r"Acc$_\mathrm{Te}$",
 }
 _MARKED = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
+MANY = ("Worst", "Worst tenth", "Mean")  # three columns each, as a domain has
 _FIRST = 4  # the column of the first number, after method, n and cfg
 
 
 def to_latex(table: Table) -> str:
     """A `table` environment; compiles in a document that has `\\usepackage{booktabs}`."""
-    headings = (*map(latex, table.domains), "Worst")
+    headings, last, align = (*map(latex, table.domains), "Worst"), "Mean", "r"
+    if table.is_many:
+        headings, last, align = MANY, "Worst domain", "l"
     groups = "".join(rf" & \multicolumn{{3}}{{c}}{{{name}}}" for name in headings)
     rules = "".join(
         rf"\cmidrule(lr){{{3 * i + _FIRST}-{3 * i + _FIRST + 2}}}" for i in range(len(headings))
     )
-    measures = "".join(f" & {MEASURES[column.measure]}" for column in table.columns)
+    measures = "".join(f" & {MEASURES[table.columns[j].measure]}" for j in table.shown)
+    measures += " & " if table.is_many else ""
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         rf"\centering{_size(len(table.domains))}\setlength{{\tabcolsep}}{{2pt}}",
         rf"\caption{{{latex(table.caption)}}}\smallskip",
-        rf"\begin{{tabular}}{{lrr{'rrr' * len(headings)}r}}",
+        rf"\begin{{tabular}}{{lrr{'rrr' * len(headings)}{align}}}",
         r"\toprule",
-        rf" & &{groups} & Mean \\",
+        rf" & &{groups} & {last} \\",
         rules,
         rf"Method & $n$ & cfg{measures} \\",
         r"\midrule",
@@ -54,7 +59,7 @@ def _body(table: Table) -> list[str]:
     theirs = [line for i in places if table.rows[i].published for line in _row(i, table)]
     if not theirs:
         return ours
-    width = len(table.columns) + _FIRST - 1
+    width = len(table.shown) + _FIRST - 1
     title = rf"\multicolumn{{{width}}}{{l}}{{\emph{{Published ({latex(SOURCE)})}}}} \\"
     return [*ours, r"\midrule", title, *theirs]
 
@@ -63,12 +68,18 @@ def _row(place: int, table: Table) -> list[str]:
     """A line of means and, where there are several seeds, a smaller one of spreads below it."""
     row: Row = table.rows[place]
     means, spreads = [], []
-    for j, (cell, column) in enumerate(zip(row.cells, table.columns, strict=True)):
+    small = r"\tiny" if table.is_many else r"\scriptsize"
+    for j in table.shown:
+        cell, column = row.cells[j], table.columns[j]
         mean, spread = latex(str(cell or NOT_PRINTED)), None
         if isinstance(cell, Estimate):
             mean, spread = estimate_texts(cell, is_loss=column.is_loss, spread=table.spread)
         means.append(_MARKED[table.marks(place, j)] % mean)
-        spreads.append("" if spread is None else rf"{{\scriptsize$\pm${spread}}}")
+        spreads.append("" if spread is None else rf"{{{small}$\pm${spread}}}")
+    if table.is_many:
+        worst = row.worst_domain  # the name, and below it in how many runs
+        means.append(latex(NOT_PRINTED if worst is None else worst.name))
+        spreads.append("" if worst is None else latex(worst.count))
     dagger = r"$^\dagger$" if row.warnings else ""
     head = [latex(row.label) + dagger, latex(row.n), latex(row.configured)]
     lines = [" & ".join([*head, *means]) + r" \\"]

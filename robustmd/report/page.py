@@ -6,7 +6,9 @@ from pathlib import Path
 
 from robustmd.report.aggregate import Section
 from robustmd.report.compute import compute_markdown
+from robustmd.report.domains_table import NAME as DOMAINS
 from robustmd.report.fair_formats import fair_markdown
+from robustmd.report.many import domains_text
 from robustmd.report.missing import Missing
 from robustmd.report.names import markdown
 from robustmd.report.paired import Comparison
@@ -44,7 +46,7 @@ def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
     missing."""
     section = one.section
     name, folder = markdown(section.data), section.folder
-    parts = [f"## {name}: {markdown(', '.join(section.domains))}\n", _protocol(section)]
+    parts = [f"## {name}: {markdown(domains_text(section.domains))}\n", _protocol(section)]
     parts.append(to_markdown(one.table))
     if one.comparisons:
         parts.append("### Paired differences to even\n")
@@ -74,6 +76,7 @@ def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
 def section_files(one: SectionReport, images: Sequence[DrawnFile]) -> list[str]:
     """Names of the files beside the page, in a data set's folder."""
     tables = ["table.md", "table.tex", "table.csv", "runs.csv", "compute.csv"]
+    tables += [DOMAINS] if one.table.is_many else []
     paired = ["paired.md", "paired.csv"] if one.comparisons else []
     regret = ["regret.md", "regret.csv"] if one.regrets else []
     fair = [f"fair.{kind}" for kind in ("md", "tex", "csv")] if one.fair is not None else []

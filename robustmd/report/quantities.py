@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from robustmd.report.many import is_many
 from robustmd.report.selection import AVERAGED, Selected
 
 
 class Measured(Protocol):
-    """A `Run` (its final measurement) or a `Selected`."""
+    """What a run, or a part of it, says of its domains: `Selected`."""
 
     @property
     def domains(self) -> tuple[str, ...]: ...
@@ -17,21 +18,24 @@ class Measured(Protocol):
     def accuracy(self, split: str, domain: str) -> float: ...
     def worst_loss(self, split: str) -> float: ...
     def worst_accuracy(self, split: str) -> float: ...
+    def worst_tenth_loss(self, split: str) -> float: ...
+    def worst_tenth_accuracy(self, split: str) -> float: ...
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A loss [nats] or an accuracy [percent] of one domain, of the worst, or the domains' mean.
+    """A loss [nats] or an accuracy [percent] of one domain, the worst, the worst tenth or all.
 
     The worst (`domain=None`) is taken within a run, f_w = max_k f_k and Acc_w = min_k Acc_k, so
     that a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
-    With `over="mean"` each of the K domains counts 1/K, however many examples it has.
+    With `over="mean"` each of the K domains counts 1/K, however many examples it has; with
+    `over="worst tenth"` each of the ⌈K/10⌉ worst, chosen within a run as the worst one is.
     """
 
     kind: Literal["loss", "accuracy"]
     split: str
     domain: str | None = None
-    over: Literal["worst", "mean"] = "worst"
+    over: Literal["worst", "worst tenth", "mean"] = "worst"
 
     def of(self, run: Measured) -> float:
         """The value in this run."""
@@ -39,6 +43,9 @@ class Quantity:
             return self._of_domain(run, self.domain)
         if self.over == "mean":
             return statistics.fmean(self._of_domain(run, domain) for domain in run.domains)
+        if self.over == "worst tenth":
+            of = run.worst_tenth_loss if self.is_loss else run.worst_tenth_accuracy
+            return of(self.split)
         return run.worst_loss(self.split) if self.is_loss else run.worst_accuracy(self.split)
 
     def _of_domain(self, run: Measured, domain: str) -> float:
@@ -60,13 +67,15 @@ class Quantity:
     @property
     def name(self) -> str:
         """For a column of a CSV file: "worst_test_accuracy", "mnist_train_loss"."""
-        return f"{self.over if self.domain is None else self.domain}_{self.measure}"
+        where = self.over.replace(" ", "_") if self.domain is None else self.domain
+        return f"{where}_{self.measure}"
 
 
 WORST_TRAIN_LOSS = Quantity("loss", "train")
 WORST_TRAIN_ACCURACY = Quantity("accuracy", "train")
 WORST_TEST_ACCURACY = Quantity("accuracy", "test")
 MEAN_TEST_ACCURACY = Quantity("accuracy", "test", over="mean")
+WORST_TENTH_TEST_ACCURACY = Quantity("accuracy", "test", over="worst tenth")
 
 
 def domain_quantities(domain: str) -> tuple[Quantity, ...]:
@@ -84,9 +93,21 @@ def worst_quantities() -> tuple[Quantity, ...]:
 
 
 def table_quantities(domains: Sequence[str]) -> tuple[Quantity, ...]:
-    """All columns of the paper's table, and the mean test accuracy over the domains."""
+    """All columns of the paper's table, and the mean test accuracy over the domains; of many
+    domains also the worst tenth and the mean on training."""
     by_domain = [quantity for domain in domains for quantity in domain_quantities(domain)]
+    if is_many(domains):
+        return (*by_domain, *summary_quantities())
     return (*by_domain, *worst_quantities(), MEAN_TEST_ACCURACY)
+
+
+def summary_quantities() -> tuple[Quantity, ...]:
+    """What is shown of many domains: loss_tr, acc_tr, acc_te of the worst, the worst tenth and
+    the mean."""
+    worst = (WORST_TRAIN_LOSS, WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY)
+    tenths = (replace(quantity, over="worst tenth") for quantity in worst)
+    means = (replace(quantity, over="mean") for quantity in worst)
+    return (*worst, *tenths, *means)
 
 
 def averaged(quantity: Quantity) -> Quantity:

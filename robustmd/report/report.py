@@ -11,6 +11,8 @@ from robustmd.report.aggregate import Section, sections
 from robustmd.report.compare import TreeComparison, compare_trees
 from robustmd.report.compare_page import compare_csv, compare_markdown
 from robustmd.report.compute import compute_csv, compute_rows
+from robustmd.report.domains_table import NAME as DOMAINS
+from robustmd.report.domains_table import domains_csv
 from robustmd.report.entries import left_out_entry, section_entries
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import fair
@@ -154,6 +156,8 @@ def _tables(one: SectionReport, selection: Selection) -> Mapping[str, str]:
         "runs.csv": runs_csv(one.section),
         "compute.csv": compute_csv(one.compute),
     }
+    if one.table.is_many:
+        contents[DOMAINS] = domains_csv(one.section, one.table.spread)
     if one.comparisons:
         contents["paired.md"] = paired_markdown(one.comparisons, selection)
         contents["paired.csv"] = paired_csv(one.comparisons)

@@ -4,6 +4,7 @@ import csv
 import io
 
 from robustmd.report.aggregate import Section
+from robustmd.report.many import is_many
 from robustmd.report.messages import said
 from robustmd.report.names import clean
 from robustmd.report.quantities import table_quantities
@@ -17,13 +18,17 @@ def runs_csv(section: Section) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [clean(column.name) for column in columns]
-    writer.writerow(["path", "method", "seed", "iterations", *names, "warnings"])
+    many = is_many(section.domains)
+    worst = ["worst_domain"] if many else []
+    writer.writerow(["path", "method", "seed", "iterations", *names, *worst, "warnings"])
     for group in section.groups:
         for label, quantities in measured_as(group, columns):
             for one in group.selected:
                 path = clean(one.run.path.relative_to(one.run.root).as_posix())
                 chosen = " ".join(map(str, one.iterations(quantities[-1].split)))
                 values = [quantity.of(one) for quantity in quantities]
+                if many:
+                    worst = [clean(one.worst_domain(quantities[-1].split))]
                 warned = clean("; ".join(said(one.run, "warnings")))
-                writer.writerow([path, label, one.seed, chosen, *values, warned])
+                writer.writerow([path, label, one.seed, chosen, *values, *worst, warned])
     return out.getvalue()

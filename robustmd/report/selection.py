@@ -6,9 +6,11 @@ split alone.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from robustmd.report.many import tenth
 from robustmd.runs.run import Run
 from robustmd.runs.series import Series
 
@@ -51,11 +53,11 @@ class Selected:
 
     def loss(self, split: str, domain: str) -> float:
         """f_k [nats]."""
-        return float(self._series[split].loss[:, self.domains.index(domain)].mean())
+        return float(self.losses[split][self._places[domain]])
 
     def accuracy(self, split: str, domain: str) -> float:
         """Acc_k [percent]."""
-        return float(self._series[split].accuracy[:, self.domains.index(domain)].mean())
+        return float(self.accuracies[split][self._places[domain]])
 
     def worst_loss(self, split: str) -> float:
         """f_w [nats]."""
@@ -64,6 +66,34 @@ class Selected:
     def worst_accuracy(self, split: str) -> float:
         """Acc_w [percent]."""
         return float(self._series[split].worst_accuracy.mean())
+
+    def worst_tenth_loss(self, split: str) -> float:
+        """The mean f_k over the ⌈K/10⌉ domains with the largest, within each measurement [nats]."""
+        ascending = np.sort(self._series[split].loss, axis=1)
+        return float(ascending[:, -tenth(len(self.domains)) :].mean())
+
+    def worst_tenth_accuracy(self, split: str) -> float:
+        """The mean Acc_k over the ⌈K/10⌉ domains with the lowest, likewise [percent]."""
+        ascending = np.sort(self._series[split].accuracy, axis=1)
+        return float(ascending[:, : tenth(len(self.domains))].mean())
+
+    def worst_domain(self, split: str) -> str:
+        """argmin_k Acc_k, the first of equals."""
+        return self.domains[int(self.accuracies[split].argmin())]
+
+    @cached_property
+    def losses(self) -> Mapping[str, np.ndarray]:
+        """{split: f_k of all domains [K]} [nats]."""
+        return {split: series.loss.mean(axis=0) for split, series in self._series.items()}
+
+    @cached_property
+    def accuracies(self) -> Mapping[str, np.ndarray]:
+        """{split: Acc_k of all domains [K]} [percent]."""
+        return {split: series.accuracy.mean(axis=0) for split, series in self._series.items()}
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name: place for place, name in enumerate(self.domains)}
 
     @property
     def subset(self) -> int | None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind
+from robustmd.report.many import is_many, worst_domain_words
 from robustmd.report.messages import messages
 from robustmd.report.names import clean
 from robustmd.report.numbers import estimate_text, estimate_texts
@@ -14,6 +15,7 @@ from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import Quantity, averaged, returns_average, table_quantities
 from robustmd.report.selection import DEFAULT, Selection
 from robustmd.report.troubles import troubles
+from robustmd.report.worst_domain import WorstDomain, worst_domain
 
 NOT_PRINTED = "–"
 WARNED = "†"
@@ -29,6 +31,7 @@ class Row:
 
     `configurations`: how many of this method were run; `warnings`: what must be known of its runs,
     each once, with how many runs it holds for; `notes`: what they noted of their data and settings.
+    `worst_domain` of many domains; None where all are shown.
     """
 
     label: str
@@ -38,6 +41,7 @@ class Row:
     configurations: int = 1
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    worst_domain: WorstDomain | None = None
 
     @property
     def title(self) -> str:
@@ -53,11 +57,17 @@ class Row:
     def configured(self) -> str:
         return NOT_PRINTED if self.published else str(self.configurations)
 
+    @property
+    def worst_text(self) -> str:
+        """ "svhn (2 of 3)"."""
+        return NOT_PRINTED if self.worst_domain is None else self.worst_domain.text
+
 
 @dataclass(frozen=True)
 class Table:
     """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones; and the
-    mean test accuracy. `selection` and `spread` hold for every row."""
+    mean test accuracy. Of many domains those of each are not `shown`, but the worst tenth is.
+    `selection` and `spread` hold for every row."""
 
     data: str
     domains: tuple[str, ...]
@@ -66,6 +76,16 @@ class Table:
     selection: Selection = Selection(DEFAULT)
     spread: SpreadKind = "std"
     subset: int | None = None  # fewest training examples a domain in a measurement that is used
+
+    @property
+    def is_many(self) -> bool:
+        """Whether domains are summarised, and the worst one is named."""
+        return is_many(self.domains)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Places of the columns that a reader is shown; a CSV file has all."""
+        return tuple(i for i, c in enumerate(self.columns) if c.domain is None or not self.is_many)
 
     @property
     def warnings(self) -> list[str]:
@@ -143,12 +163,19 @@ def _rows(group: Group, columns: Sequence[Quantity]) -> list[Row]:
             group.seeds,
             tuple(group.estimate(quantity) for quantity in quantities),
             configurations=group.configurations,
+            worst_domain=_worst_domain(group, quantities),
         )
         for label, quantities in measured_as(group, columns)
     ]
     warnings = (*messages(group.runs, "warnings"), *troubles(group))
     said = {"warnings": warnings, "notes": messages(group.runs, "notes")}
     return [dataclasses.replace(rows[0], **said), *rows[1:]]  # type: ignore[arg-type]
+
+
+def _worst_domain(group: Group, quantities: Sequence[Quantity]) -> WorstDomain | None:
+    """Of many domains, on the split of the last column: the test set."""
+    many = is_many(group.runs[0].domains)
+    return worst_domain(group, quantities[-1].split) if many else None
 
 
 def caption(table: Table) -> str:
@@ -161,7 +188,7 @@ def caption(table: Table) -> str:
         + f"Every value is of {table.selection.words}, the same rule for every row; n counts "
         "seeds, cfg the configurations of the method that were run. Worst: the largest loss or "
         "lowest accuracy over the domains within each run, then averaged; the best is bold, the "
-        "second underlined. Mean: uniform over the domains."
+        f"second underlined. Mean: uniform over the domains.{worst_domain_words(table.domains)}"
     )
     if table.subset is not None:
         text += (

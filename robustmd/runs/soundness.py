@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from robustmd.errors import listed
 from robustmd.runs.run import Measurement, Run
 from robustmd.runs.series import Series
 from robustmd.runs.untrusted import MAX_INTEGER, Unreadable
@@ -44,7 +45,7 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
         if lacking:
             raise Unreadable(
                 f"metrics.csv lacks the final measurement (iteration {total}) of {split} on "
-                f"{', '.join(lacking)}"
+                f"{listed(lacking)}"
             )
         for row in final[split].values():
             _check_values(row)

@@ -160,7 +160,7 @@ def many(outputs, methods, domains, seeds=1):
 
 
 TREES = {
-    "twelve_methods_ten_domains": (
+    "twelve_methods_eight_domains": (
         [
             "even",
             "opt",
@@ -170,7 +170,12 @@ TREES = {
             "日本",
             *(f"method number {i}" for i in range(6)),
         ],
-        [f"domain {k}" for k in range(10)],
+        [f"domain {k}" for k in range(8)],
+        2,
+    ),
+    "forty_domains": (
+        ["even", "opt", "method " * 8],
+        [f"rotate_{k}_sigma_12" for k in range(40)],
         2,
     ),
     "one_method": (["opt"], ["mnist", "svhn"], 1),

@@ -10,6 +10,7 @@ from PIL import Image
 from robustmd.report.aggregate import Section
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.licences import licences_of, may_be_shown
+from robustmd.report.many import is_many, some_text
 from robustmd.report.style import figure_style, figure_text
 from robustmd.runs.run import Run
 
@@ -37,13 +38,16 @@ def draw(section: Section) -> Drawn | None:
         axis.imshow(picture, interpolation="nearest")
         axis.set_axis_off()
         figure.suptitle(figure_text(section.data), fontsize=10)
-    names = ", ".join(shown)
+    each = "each domain"
+    if is_many(section.domains):  # a run keeps those of the first few
+        each = f"some of the {len(section.domains):,} domains"
+    names = some_text(shown)
     left_out = [name for name in section.domains if name not in shown]
-    without = f" Left out for their licence: {', '.join(left_out)}." if left_out else ""
+    without = f" Left out for their licence: {some_text(left_out)}." if left_out else ""
     return Drawn(
         "examples",
         "Example images",
-        f"Training images of each domain, as the model is given them: {names}.{without}",
+        f"Training images of {each}, as the model is given them: {names}.{without}",
         f"Example images of {names}.",
         figure,
     )

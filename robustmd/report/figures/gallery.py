@@ -5,18 +5,22 @@ from typing import TYPE_CHECKING
 
 from robustmd.report.figures import (
     best_and_worst,
+    domain_losses,
+    domains,
     exemplars,
     gaps,
     lam,
     paired,
     regret,
     running_time,
+    sorted_weights,
     static_front,
     weights,
     worst_case,
 )
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.figures.traces import read_traces
+from robustmd.report.many import is_many
 
 if TYPE_CHECKING:
     from robustmd.report.result import SectionReport
@@ -29,14 +33,17 @@ def draw_all(one: "SectionReport") -> Iterator[Drawn]:
     """
     section, kind = one.section, one.table.spread
     traces = read_traces(section.runs)
+    draw_weights = sorted_weights.draw if is_many(section.domains) else weights.draw_weights
     makers: tuple[Callable[[], Drawn | None], ...] = (
         lambda: worst_case.draw(section, traces, kind),
         lambda: worst_case.draw_together(section, traces, kind),
         lambda: paired.draw(section.data, one.comparisons),
         lambda: static_front.draw(section.data, one.front, kind),
+        lambda: domains.draw(section),
         lambda: gaps.draw_discrepancy(section, traces, kind),
         lambda: best_and_worst.draw(section, traces, kind),
-        lambda: weights.draw_weights(section, traces, kind),
+        lambda: domain_losses.draw(section, traces),
+        lambda: draw_weights(section, traces, kind),
         lambda: weights.draw_effective(section, traces, kind),
         lambda: gaps.draw_drift(section, traces, kind),
         lambda: lam.draw_worst(section, kind),

@@ -7,10 +7,12 @@ from robustmd.report.estimate import SpreadKind
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.figures.groups import chosen, group_lines, left_out_words, seeds_words
 from robustmd.report.figures.lines import Panel, line_figure
-from robustmd.report.figures.quantities import discrepancy, drift, loss_range
+from robustmd.report.figures.quantities import discrepancy, drift, loss_range, middle_range
 from robustmd.report.figures.traces import Trace
 from robustmd.report.figures.worst_case import PART, endings
+from robustmd.report.many import is_many
 
+MIDDLE = "difference of losses [nats]"
 RANGE = "largest − smallest loss [nats]"
 
 
@@ -22,7 +24,9 @@ def first_minus_last(letter: str, section: Section, unit: str = "") -> str:
 
 def draw_discrepancy(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> Drawn | None:
     """The paper's f_a − f_b beside the gap between the worst and the best domain on a log axis,
-    where late differences can be told apart."""
+    where late differences can be told apart; two of many domains say little: see `_of_many`."""
+    if is_many(section.domains):
+        return _of_many(section, traces, kind)
     groups = chosen(section.mixtures)
     signed = group_lines(groups, traces, discrepancy, kind)
     sizes = group_lines(groups, traces, loss_range, kind)
@@ -46,8 +50,34 @@ def draw_discrepancy(section: Section, traces: Sequence[Trace], kind: SpreadKind
     )
 
 
+def _of_many(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> Drawn | None:
+    """What most domains lie apart, beside the gap between the worst and the best."""
+    groups = chosen(section.mixtures)
+    most = group_lines(groups, traces, middle_range, kind)
+    sizes = group_lines(groups, traces, loss_range, kind)
+    if not most:
+        return None
+    panels = [
+        Panel("90 % − 10 % quantile, within each run", MIDDLE, most, log=True),
+        Panel("largest − smallest, within each run", RANGE, sizes, log=True),
+    ]
+    return Drawn(
+        "discrepancy",
+        "Discrepancy of the training losses",
+        f"How far the training losses of the {len(section.domains):,} domains lie apart within "
+        "each run. Left: their 90 % minus their 10 % quantile; right: the largest minus the "
+        f"smallest; log axes. {seeds_words(most, kind)}{PART}"
+        f"{left_out_words(len(most), len(section.mixtures))}",
+        f"Gap between the quantiles of the domains' losses over iterations; at the end: "
+        f"{endings(most)}",
+        line_figure(section.data, panels),
+    )
+
+
 def draw_drift(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> Drawn | None:
-    """The paper's p_a − p_b of the weights that each iteration used."""
+    """The paper's p_a − p_b of the weights that each iteration used; not of many domains."""
+    if is_many(section.domains):
+        return None
     lines = group_lines(chosen(section.mixtures), traces, drift, kind)
     moving = any(line.band.mean.std() > 0 for line in lines)
     if not moving or len(section.domains) < 2:

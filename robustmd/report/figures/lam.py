@@ -10,13 +10,19 @@ from matplotlib.figure import Figure
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures.bands import KINDS
+from robustmd.report.figures.bands import KINDS, Values
 from robustmd.report.figures.drawn import Drawn
-from robustmd.report.figures.gaps import first_minus_last
+from robustmd.report.figures.gaps import RANGE, first_minus_last
 from robustmd.report.figures.groups import group_lines, seeds_words
 from robustmd.report.figures.lines import Line, Panel, add_legend, line_figure
-from robustmd.report.figures.quantities import discrepancy, drift
+from robustmd.report.figures.quantities import (
+    discrepancy,
+    drift,
+    effective_domains,
+    loss_range,
+)
 from robustmd.report.figures.traces import Trace
+from robustmd.report.many import is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import UNSET, frozen
 from robustmd.report.style import (
@@ -30,6 +36,7 @@ from robustmd.report.style import (
 
 LAM = "method.lam"
 REGULARIZERS = {"opt": "L2", "ot": "OT", "kl": "KL"}
+EFFECTIVE = "exp(H(p))"
 Sweep = tuple[Group, ...]  # the same in all but λ, by λ
 
 
@@ -70,24 +77,41 @@ def draw_curves(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> 
     looks = dict(zip(values, ordered_styles(len(values)), strict=True))
     for name, sweep in zip(names(found), found, strict=True):
         styles = [looks[_lam(group) or 0.0] for group in sweep]
-        for letter, unit, quantity in (("f", " [nats]", discrepancy), ("p", "", drift)):
+        for what, ylabel, quantity in _curves(section):
             drawn = group_lines(sweep, traces, quantity, kind, styles)
             lines = tuple(Line(_lam_label(line, sweep), line.band, line.style) for line in drawn)
-            ylabel = first_minus_last(letter, section, unit)
-            title = f"{name}: {'discrepancy' if letter == 'f' else 'drift'}"
-            panels.append(Panel(title, ylabel, lines, zero=True))
+            panels.append(Panel(f"{name}: {what}", ylabel, lines, zero=True))
     every = [line for panel in panels for line in panel.lines]
     if not every:
         return None
     return Drawn(
         "lambda_curves",
         "Influence of λ over time",
-        "Discrepancy of the training losses (left) and drift of the weights (right) for several λ, "
-        f"a row a regularizer. {seeds_words(every, kind)}",
-        "Discrepancy and drift over iterations for λ of "
-        + ", ".join(f"{value:g}" for value in values),
+        f"{_curves_words(section)} for several λ, a row a regularizer. {seeds_words(every, kind)}",
+        f"{' and '.join(what for what, _, _ in _curves(section)).capitalize()} over iterations for "
+        "λ of " + ", ".join(f"{value:g}" for value in values),
         line_figure(section.data, panels),
     )
+
+
+def _curves(section: Section) -> tuple[tuple[str, str, Values], ...]:
+    """(what, label of the axis, values), left and right: the paper's first − last of two domains,
+    or of many what all of them do."""
+    if is_many(section.domains):
+        return ("discrepancy", RANGE, loss_range), (
+            "effective domains",
+            EFFECTIVE,
+            effective_domains,
+        )
+    return (
+        ("discrepancy", first_minus_last("f", section, " [nats]"), discrepancy),
+        ("drift", first_minus_last("p", section), drift),
+    )
+
+
+def _curves_words(section: Section) -> str:
+    right = "effective number of domains" if is_many(section.domains) else "drift of the weights"
+    return f"Discrepancy of the training losses (left) and {right} (right)"
 
 
 def _lam_label(line: Line, sweep: Sweep) -> str:

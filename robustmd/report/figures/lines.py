@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -38,19 +39,26 @@ class Panel:
     log: bool = False
     zero: bool = False
     limits: tuple[float, float] | None = None
+    xlabel: str = "iteration"
 
 
 def line_figure(
-    title: str, panels: Sequence[Panel], *, columns: int = 2, share_y: bool = False
+    title: str,
+    panels: Sequence[Panel],
+    *,
+    columns: int = 2,
+    share_y: bool = False,
+    names_below: bool = False,
 ) -> Figure:
     """Lines over iterations, `columns` panels beside each other.
 
-    Names stand at the ends of the lines where every panel has at most `FEW` short ones, else in one
-    legend below the figure, which is made higher for it.
+    Names stand at the ends of the lines where every panel has at most `FEW` short ones, else (and
+    where `names_below`, for lines that end in one point) in one legend below the figure, which is
+    made higher for it.
     """
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    direct = all(
+    direct = not names_below and all(
         len(panel.lines) <= FEW and all(len(line.label) <= SHORT for line in panel.lines)
         for panel in panels
     )
@@ -87,7 +95,7 @@ def draw_panel(axis: Axes, panel: Panel) -> None:
     if panel.zero:
         axis.axhline(0.0, color="0.4", linewidth=0.8, zorder=1)
     axis.set_title(wrapped(panel.title, 44))
-    axis.set_xlabel("iteration")
+    axis.set_xlabel(panel.xlabel)
     axis.set_ylabel(panel.ylabel)
     if panel.limits is not None:
         axis.set_ylim(*panel.limits)
@@ -118,10 +126,14 @@ def _log_limits(axis: Axes, lines: Sequence[Line]) -> None:
         low = min(values.min() for values in lows if len(values))
         high = max(values.max() for values in highs if len(values))
         axis.set_ylim(low / 1.3, max(high, low) * 1.3)
-    low, high = axis.get_ylim()
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1e3 else (1,)))
-    axis.yaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_minor_formatter(NullFormatter())
+    log_labels(axis.yaxis, *axis.get_ylim())
+
+
+def log_labels(axis: Axis, low: float, high: float) -> None:
+    """Labels of an axis from `low` to `high`."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1e3 else (1,)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_entries(lines: Sequence[Line]) -> list[tuple[str, Style]]:

@@ -6,25 +6,23 @@ from matplotlib.axes import Axes
 
 from robustmd.report.figures.bars import axes_of, row_figure
 from robustmd.report.figures.drawn import Drawn
-from robustmd.report.paired import BEST, Comparison
+from robustmd.report.paired import MEAN, Comparison
 from robustmd.report.quantities import WORST_TEST_ACCURACY
 from robustmd.report.style import COLOURS, figure_style
 
 MOST_ROWS = 20
-
-
-def is_price(one: Comparison) -> bool:
-    """Whether it compares the test accuracy on the domain that even does best on."""
-    return one.note == BEST
+BEST_DOMAIN = "even's best domain"
 
 
 def draw(data: str, comparisons: Sequence[Comparison]) -> Drawn | None:
-    """Left the worst test accuracy, right the test accuracy on even's best domain, a row a method;
-    the gray strip is what counts as equivalent."""
+    """Left the worst test accuracy, right the price, a row a method; the gray strip is what counts
+    as equivalent."""
     gains = [one for one in comparisons if one.quantity == WORST_TEST_ACCURACY][:MOST_ROWS]
     if not gains:
         return None
-    prices = {one.method: one for one in comparisons if is_price(one)}
+    prices = {one.method: one for one in comparisons if one.is_price}
+    is_mean = any(one.note == MEAN for one in prices.values())
+    of_what = f"the {MEAN}" if is_mean else "on the domain that even does best on"
     with figure_style():
         names = [f"{one.method} (n = {one.difference.n})" for one in gains]
         figure = row_figure(data, names, columns=2)
@@ -35,7 +33,7 @@ def draw(data: str, comparisons: Sequence[Comparison]) -> Drawn | None:
                 _row(right, place, prices[one.method])
         for axis, title in (
             (left, "worst test accuracy"),
-            (right, "price: even's best domain"),
+            (right, f"price: {MEAN if is_mean else BEST_DOMAIN}"),
         ):
             axis.axvspan(-gains[0].margin, gains[0].margin, color="0.92", zorder=0)
             axis.axvline(0.0, color="0.3", linewidth=0.8, zorder=1)
@@ -46,9 +44,8 @@ def draw(data: str, comparisons: Sequence[Comparison]) -> Drawn | None:
         "paired_differences",
         "Paired differences to even",
         "Method − even in points of test accuracy, paired by seed: mean (dot) and 95 % t interval "
-        "(line; none where n < 2). Left: the worst domain, within each run. Right: the price, on "
-        f"the domain that even does best on. Gray: within ±{gains[0].margin:g} points, which "
-        "counts as equivalent.",
+        "(line; none where n < 2). Left: the worst domain, within each run. Right: the price, "
+        f"{of_what}. Gray: within ±{gains[0].margin:g} points, which counts as equivalent.",
         "; ".join(f"{one.method}: {one.mean_text} points, {one.word}" for one in gains),
         figure,
     )

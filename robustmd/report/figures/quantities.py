@@ -27,6 +27,34 @@ def loss_range(trace: Trace) -> Curve:
     return trace.iterations, worst_loss(trace)[1] - best_loss(trace)[1]
 
 
+def middle_range(trace: Trace) -> Curve:
+    """The 90 % minus the 10 % quantile of f_k(W_t) over the domains [nats]: what most of many lie
+    apart, without the one best and the one worst."""
+    low, high = loss_quantiles(trace, (0.1, 0.9))
+    return trace.iterations, high - low
+
+
+def loss_quantiles(trace: Trace, shares: tuple[float, ...]) -> np.ndarray:
+    """Quantiles of f_k(W_t) over the domains [nats], [len(shares), M]."""
+    if not len(trace.losses):
+        return np.empty((len(shares), 0))
+    return np.quantile(trace.losses, shares, axis=1)
+
+
+def sorted_weights(trace: Trace) -> Curve:
+    """(1..K, K·p in descending order) of the last recorded weights; 1 is what even gives."""
+    if not len(trace.weights):
+        return np.empty(0, int), np.empty(0)
+    count = trace.weights.shape[1]
+    return np.arange(1, count + 1), count * np.sort(trace.weights[-1])[::-1]
+
+
+def cumulated_weights(trace: Trace) -> Curve:
+    """(1..K, weight of the r domains with the largest) of the last recorded weights."""
+    ranks, values = sorted_weights(trace)
+    return ranks, np.cumsum(values) / max(len(values), 1)
+
+
 def drift(trace: Trace) -> Curve:
     """p_a − p_b of the weights used in iteration t: a the first, b the last domain."""
     return trace.steps, trace.weights[:, 0] - trace.weights[:, -1]

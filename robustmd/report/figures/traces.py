@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from robustmd.errors import UserError
+from robustmd.runs import files
 from robustmd.runs.run import Run
+from robustmd.runs.untrusted import Unreadable, read_table
 
+# Without batch_loss, which is empty for a domain that an iteration did not draw.
+COLUMNS = {"iteration": int, "domain": str, "weight": float}
 MOST_POINTS = 400  # of a line: more cannot be seen, and would make the PDF heavy
 
 
@@ -35,7 +39,7 @@ def read_trace(run: Run) -> Trace:
     steps, weights = _nothing(run)
     if run.domain is None:
         # The run's other numbers are sound without it: it is left out where weights are drawn.
-        with contextlib.suppress(UserError):
+        with contextlib.suppress(Unreadable):
             steps, weights = _weights(run)
     return Trace(run, iterations, losses, steps, weights)
 
@@ -50,18 +54,19 @@ def _losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def _weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Of weights.csv: the iterations with one finite weight a domain, thinned to `MOST_POINTS`."""
-    frame = run.weights()
-    rows = zip(frame["iteration"].tolist(), frame["domain"], frame["weight"].tolist(), strict=True)
-    places = {name: k for k, name in enumerate(run.domains)}
-    values: dict[int, dict[int, float]] = {}
-    for iteration, domain, weight in rows:
-        if domain in places and math.isfinite(weight):
-            values.setdefault(iteration, {})[places[domain]] = weight
-    whole = [t for t in sorted(values) if len(values[t]) == len(places)]
+    frame = pd.DataFrame(
+        read_table(run.path / files.WEIGHTS, run.root, COLUMNS), columns=[*COLUMNS]
+    )
+    sound = frame[frame["domain"].isin(run.domains) & np.isfinite(frame["weight"])]
+    last = sound.drop_duplicates(["iteration", "domain"], keep="last")
+    table = last.pivot(index="iteration", columns="domain", values="weight")
+    whole = table.reindex(columns=list(run.domains)).dropna()  # ascending in iteration
     stride = max(1, math.ceil(len(whole) / MOST_POINTS))
-    kept = whole[::stride] + (whole[-1:] if (len(whole) - 1) % stride else [])
-    table = [[values[t][k] for k in range(len(places))] for t in kept]
-    return np.array(kept, int), np.array(table, float).reshape(-1, len(places))
+    kept = [*range(0, len(whole), stride)]
+    if len(whole) and kept[-1] != len(whole) - 1:
+        kept.append(len(whole) - 1)
+    thinned = whole.iloc[kept]
+    return thinned.index.to_numpy(int), thinned.to_numpy(float)
 
 
 def _nothing(run: Run) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ MOST_PANELS = 12
 
 def draw_weights(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> Drawn | None:
     """A panel a method whose weights move, a line a domain."""
-    there = [group for group in section.mixtures if _moves(group, traces)]
+    there = moving(section, traces)
     groups = chosen(there, MOST_PANELS)
     if not groups:
         return None
@@ -73,6 +73,11 @@ def draw_effective(section: Section, traces: Sequence[Trace], kind: SpreadKind) 
         f"Effective number of domains over iterations; at the end: {endings(lines)}",
         line_figure(section.data, [panel]),
     )
+
+
+def moving(section: Section, traces: Sequence[Trace]) -> list[Group]:
+    """The mixtures whose weights change in a run."""
+    return [group for group in section.mixtures if _moves(group, traces)]
 
 
 def _moves(group: Group, traces: Sequence[Trace]) -> bool:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from robustmd.report.figures.paired import is_price
 from robustmd.report.page_html.markup import Markup, el, join, scrolling
 from robustmd.report.page_html.words import gains
-from robustmd.report.paired import Comparison
+from robustmd.report.paired import MEAN, Comparison
 from robustmd.report.result import SectionReport
 
 
@@ -15,7 +14,8 @@ def forest(one: SectionReport) -> Markup:
     rows = gains(one)
     if not rows:
         return Markup("")
-    prices = {c.method: c for c in one.comparisons if is_price(c)}
+    prices = {c.method: c for c in one.comparisons if c.is_price}
+    is_mean = any(price.note == MEAN for price in prices.values())
     scale, paid = _scale(rows), _scale(list(prices.values()) or rows)
     head = el(
         "tr",
@@ -25,7 +25,7 @@ def forest(one: SectionReport) -> Markup:
                 "method − even",
                 "worst test accuracy",
                 "",
-                "price: even’s best domain",
+                f"price: {MEAN if is_mean else 'even’s best domain'}",
                 "",
             )
         ),
@@ -36,7 +36,9 @@ def forest(one: SectionReport) -> Markup:
         cells += _cells(row, scale, "worst test accuracy")
         if row.method in prices:
             price = prices[row.method]
-            cells += _cells(price, paid, f"price, on {price.quantity.domain}")
+            cells += _cells(
+                price, paid, f"price, {MEAN if is_mean else f'on {price.quantity.domain}'}"
+            )
         body.append(el("tr", *cells))
     legend = (
         "Points of test accuracy, paired by seed. Dot: mean; line: 95 % t interval (none where "

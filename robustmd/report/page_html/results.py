@@ -14,7 +14,8 @@ def results(table: Table) -> Markup:
         header("n", "descending", class_="num"),
         header("cfg", "ascending", class_="num"),
     ]
-    head = el("tr", header("method", "ascending"), worst, *counts, *others)
+    named = [header("worst domain", "ascending")] if table.is_many else []
+    head = el("tr", header("method", "ascending"), worst, *named, *counts, *others)
     ours = [_row(table, place, order) for place, row in enumerate(table.rows) if not row.published]
     theirs = [_row(table, place, order) for place, row in enumerate(table.rows) if row.published]
     bodies = [el("tbody", *rows) for rows in (ours, theirs) if rows]
@@ -24,7 +25,8 @@ def results(table: Table) -> Markup:
 
 
 def column_order(table: Table) -> list[int]:
-    """Worst test accuracy, the other worst-case columns, the mean, then the domains'."""
+    """Worst test accuracy, the other worst-case columns, the mean, then the domains'; of many
+    domains the worst tenth before the mean, and none of the domains."""
 
     def rank(place: int) -> tuple[int, int]:
         column = table.columns[place]
@@ -32,7 +34,7 @@ def column_order(table: Table) -> list[int]:
             return 3, place
         return (0 if column == WORST_TEST_ACCURACY else 1 if column.is_worst else 2), place
 
-    return sorted(range(len(table.columns)), key=rank)
+    return sorted(table.shown, key=rank)
 
 
 def header(text: str, first: str, **attributes: object) -> Markup:
@@ -57,6 +59,7 @@ def _row(table: Table, place: int, order: list[int]) -> Markup:
         text = cell_text(cell, column, table.spread)
         cells.append(el("td", text, class_=kind, data_value=value))
     counts = [el("td", text, class_="num") for text in (row.n, row.configured)]
-    cells[1:1] = counts
+    named = [el("td", row.worst_text)] if table.is_many else []
+    cells[1:1] = [*named, *counts]
     name = el("th", row.title, scope="row")
     return el("tr", name, *cells, class_="published" if row.published else None)

@@ -1,0 +1,106 @@
+"""Many domains, a dot each: its test loss under a method against its test loss under even."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from robustmd.report.aggregate import Group, Section
+from robustmd.report.figures.bars import axes_of
+from robustmd.report.figures.drawn import Drawn
+from robustmd.report.figures.groups import chosen, left_out_words
+from robustmd.report.figures.lines import log_labels, wrapped
+from robustmd.report.many import is_many
+from robustmd.report.paired import even_for
+from robustmd.report.style import Style, figure_style, figure_text, line_styles
+
+MOST_PANELS = 12
+SIDE = 2.8  # inches of a panel
+FAINT = 200  # dots, of which more are drawn smaller
+DOT: Style = {"linestyle": "", "marker": ".", "markeredgewidth": 0, "alpha": 0.5}
+RING: Style = {
+    "linestyle": "",
+    "marker": "o",
+    "markersize": 8,
+    "color": "black",
+    "fillstyle": "none",
+}
+Pair = tuple[Group, Group, Style]  # a method, its even, the method's look
+
+
+def draw(section: Section) -> Drawn | None:
+    """A panel a method, all with the same two log axes; None where there are few domains, or no
+    even to compare with."""
+    there = _pairs(section)
+    if not is_many(section.domains) or not there:
+        return None
+    kept = {id(group) for group in chosen([group for group, _, _ in there], MOST_PANELS)}
+    pairs = [pair for pair in there if id(pair[0]) in kept]
+    columns = min(3, len(pairs))
+    rows = -(-len(pairs) // columns)
+    size = (0.6 + SIDE * columns, 0.5 + 0.95 * SIDE * rows)
+    with figure_style():
+        figure = Figure(figsize=size, layout="constrained")
+        figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        ends = _limits(pairs)
+        for axis, pair in zip(axes_of(figure), pairs, strict=False):
+            _panel(axis, *pair, ends)
+        for unused in axes_of(figure)[len(pairs) :]:
+            unused.remove()
+        figure.suptitle(figure_text(section.data), fontsize=10)
+    names = "; ".join(f"{group.label}: {_worst_name(group)}" for group, _, _ in pairs)
+    below = "; ".join(f"{group.label} {_better(group, even):,}" for group, even, _ in pairs)
+    return Drawn(
+        "domains",
+        "Every domain: the method against even",
+        f"Each of the {len(section.domains):,} dots is a domain: its test loss [nats] under even "
+        "and under the method, means over each one's seeds, log axes. Below the diagonal the "
+        "method is better. Ringed: the one with the method's largest "
+        f"test loss ({names}).{left_out_words(len(pairs), len(there))}",
+        f"Domains of {len(section.domains):,} with a smaller test loss than under even: {below}",
+        figure,
+    )
+
+
+def _pairs(section: Section) -> list[Pair]:
+    looks = zip(section.mixtures, line_styles(section.mixtures), strict=True)
+    found = ((group, even_for(group, section.mixtures), look) for group, look in looks)
+    return [(g, even, look) for g, even, look in found if even is not None and even is not g]
+
+
+def test_losses(group: Group) -> np.ndarray:
+    """[K] nats, the mean over the group's seeds."""
+    return np.mean([one.losses["test"] for one in group.selected], axis=0)
+
+
+def _panel(axis: Axes, group: Group, even: Group, look: Style, ends: tuple[float, float]) -> None:
+    x, y = np.maximum(test_losses(even), ends[0]), np.maximum(test_losses(group), ends[0])
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.plot(ends, ends, color="0.6", linewidth=0.8, zorder=1)
+    size = 3.0 if len(x) > FAINT else 6.0
+    axis.plot(x, y, color=look["color"], markersize=size, zorder=2, **DOT)
+    worst = int(y.argmax())
+    axis.plot(x[worst], y[worst], zorder=3, **RING)
+    axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel=figure_text(even.label))
+    axis.set_ylabel(wrapped(group.label, 30))
+    log_labels(axis.xaxis, *ends)
+    log_labels(axis.yaxis, *ends)
+
+
+def _limits(pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Of both axes: all dots, and a little room; a loss of 0 stands at the lower end."""
+    values = np.concatenate([test_losses(group) for pair in pairs for group in pair[:2]])
+    above = values[values > 0]
+    if not len(above):
+        return 0.1, 1.0
+    return float(above.min() / 1.2), float(above.max() * 1.2)
+
+
+def _worst_name(group: Group) -> str:
+    return group.runs[0].domains[int(test_losses(group).argmax())]
+
+
+def _better(group: Group, even: Group) -> int:
+    return int((test_losses(group) < test_losses(even)).sum())

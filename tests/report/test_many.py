@@ -1,0 +1,272 @@
+"""Many domains: what is summarised, what is still there for each, and which one is the worst."""
+
+import csv
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import OutputsBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robustmd.report import report
+from robustmd.report.aggregate import sections
+from robustmd.report.compare import compare_trees
+from robustmd.report.figures import draw_all
+from robustmd.report.figures.traces import read_trace
+from robustmd.report.front import Fixed, front
+from robustmd.report.many import MOST_NAMED, domains_text, some_text
+from robustmd.report.paired import comparisons
+from robustmd.report.quantities import Quantity
+from robustmd.report.regret import regret_rows
+from robustmd.report.report import write_report
+from robustmd.report.selection import Selected, Selection
+from robustmd.report.table import build_table
+from robustmd.report.table_formats import to_markdown
+from robustmd.report.terminal import summary_text
+from robustmd.report.troubles import troubles
+from robustmd.runs.reader import collect
+from robustmd.runs.series import Series
+
+K = 40
+NAMES = [f"rotate_{9 * k}_sigma_{4 * (k % 5)}" for k in range(K)]
+HARDEST = (NAMES[7], NAMES[7], NAMES[30])  # by seed, under opt
+FINAL = Selection("final")
+COLUMNS = 13  # method, n, cfg; worst, worst tenth and mean, three each; the worst domain
+
+
+def accuracies(method, seed):
+    """1 to 40 %, one each; under opt 0.5 % on `HARDEST` and 10 points more elsewhere."""
+    found = {name: 1.0 + k for k, name in enumerate(NAMES)}
+    if method == "opt":
+        found = {name: value + 10 for name, value in found.items()} | {HARDEST[seed]: 0.5}
+    return found
+
+
+def fill(builder, seeds=3):
+    for method in ("even", "opt"):
+        for seed in range(seeds):
+            train = {n: (2 - a / 50, a + 20) for n, a in accuracies(method, seed).items()}
+            test = {n: (4 - a / 25, a) for n, a in accuracies(method, seed).items()}
+            extra = {"domains_per_batch": 4, "licences": "CC BY 4.0"}
+            settings = {"lam": 0.1} if method == "opt" else {}
+            curve = [{n: 3 - 0.01 * k for k, n in enumerate(NAMES)}] * 2
+            path = builder.run(
+                method, seed, train=train, test=test, extra=extra, settings=settings, curve=curve
+            )
+            write_weights(path, moves=method == "opt")
+
+
+def write_weights(path, *, moves, empty=""):
+    """Four of forty are drawn in an iteration: of the rest there is no batch loss."""
+    lines = ["iteration,domain,weight,batch_loss"]
+    for t in (10, 20, 30):
+        tilt = np.arange(1, K + 1) ** (t / 20 if moves else 0.0)
+        p = tilt / tilt.sum()
+        lines += [
+            f"{t},{name},{p[k]},{0.5 if k % 10 == 0 else empty}" for k, name in enumerate(NAMES)
+        ]
+    (path / "weights.csv").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A report on forty domains, without its figures."""
+    folder = tmp_path_factory.mktemp("many")
+    (folder / "outputs").mkdir()
+    fill(OutputsBuilder(folder / "outputs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "draw_all", lambda one: iter(()))
+        return write_report(folder / "outputs", folder / "report", selection=FINAL)
+
+
+def text_of(made, name):
+    return (made.report.out / "toy" / name).read_text("utf-8")
+
+
+def rows(made, name):
+    return list(csv.DictReader(text_of(made, name).splitlines()))
+
+
+def table_head(markdown):
+    return next(line for line in markdown.splitlines() if line.startswith("| method"))
+
+
+@pytest.mark.parametrize(("count", "columns"), [(MOST_NAMED, 3 * MOST_NAMED + 7), (9, COLUMNS)])
+def test_nine_domains_are_many_and_eight_are_not(outputs, count, columns):
+    outputs.run(train={f"d{k}": (0.1, 90.0) for k in range(count)})
+    (section,), _ = sections(collect(outputs.root).runs)
+    assert table_head(to_markdown(build_table(section))).count("|") - 1 == columns
+
+
+def test_tables_have_no_column_for_each_domain(made):
+    head = table_head(text_of(made, "table.md"))
+    assert head.count("|") - 1 == COLUMNS
+    assert "worst tenth acc_te" in head
+    lines = text_of(made, "table.tex").splitlines()
+    assert {line.count("&") for line in lines if line.startswith(("even", "Method"))} == {12}
+    shown = [line for line in summary_text(made).splitlines() if line.startswith((" even", " opt"))]
+    assert len(shown) == 2
+    assert max(map(len, shown)) < 150
+
+
+def test_no_page_names_every_domain(made):
+    page = (made.report.out / "index.html").read_text("utf-8")
+    everything = (page, (made.report.out / "README.md").read_text("utf-8"), summary_text(made))
+    for text in everything:
+        assert "40 domains, rotate_0_sigma_0 to rotate_351_sigma_16" in text
+        assert NAMES[20] not in text
+    assert "rotate_0_sigma_0, rotate_9_sigma_4, rotate_18_sigma_8 and 37 more: CC BY 4.0" in page
+    assert "toy/domains.csv" in page
+
+
+def test_every_domains_numbers_are_in_the_csv_files(made):
+    by_name = {row["domain"]: row for row in rows(made, "domains.csv") if row["method"] == "opt"}
+    assert list(by_name) == NAMES
+    (wide,) = (row for row in rows(made, "table.csv") if row["method"] == "opt")
+    runs = [row for row in rows(made, "runs.csv") if row["method"] == "opt"]
+    for name in NAMES:
+        wanted = np.mean([accuracies("opt", seed)[name] for seed in range(3)])
+        key = f"{name}_test_accuracy"
+        assert float(by_name[name]["test_accuracy_mean"]) == pytest.approx(wanted)
+        assert float(wide[f"{key}_mean"]) == pytest.approx(wanted)
+        assert np.mean([float(run[key]) for run in runs]) == pytest.approx(wanted)
+        assert float(by_name[name]["train_loss_std"]) >= 0
+        assert float(by_name[name]["weight_mean"]) == pytest.approx(1 / K)
+
+
+def test_the_worst_domain_is_named_with_how_many_runs_it_is_the_worst_in(made):
+    table = made.sections[0].table
+    assert [row.worst_text for row in table.rows] == [
+        f"{NAMES[0]} (3 of 3)",
+        f"{NAMES[7]} (2 of 3)",
+    ]
+    assert f"{NAMES[7]} (2 of 3)" in text_of(made, "table.md")
+    assert r"rotate\_63\_sigma\_8 \\" in text_of(made, "table.tex")
+    assert r"& (2 of 3) \\" in text_of(made, "table.tex")
+    assert f"{NAMES[7]} (2 of 3)" in (made.report.out / "index.html").read_text("utf-8")
+    assert f"{NAMES[7]} (2 of 3)" in summary_text(made)
+    named = [row["worst_domain"] for row in rows(made, "runs.csv") if row["method"] == "opt"]
+    assert tuple(named) == HARDEST
+    (wide,) = (row for row in rows(made, "table.csv") if row["method"] == "opt")
+    assert (wide["worst_domain"], wide["worst_in"]) == (NAMES[7], "2")
+    counts = {row["domain"]: row["worst_in"] for row in rows(made, "domains.csv")}
+    assert (counts[NAMES[7]], counts[NAMES[30]], counts[NAMES[1]]) == ("2", "1", "0")
+
+
+def test_worst_tenth_and_mean_of_forty(made):
+    (wide,) = (row for row in rows(made, "table.csv") if row["method"] == "even")
+    assert float(wide["worst_test_accuracy_mean"]) == 1.0
+    assert float(wide["worst_tenth_test_accuracy_mean"]) == 2.5  # 1, 2, 3, 4
+    assert float(wide["mean_test_accuracy_mean"]) == 20.5
+    assert float(wide["worst_tenth_train_loss_mean"]) == pytest.approx(2 - 2.5 / 50)
+
+
+def test_the_price_is_the_mean_over_the_domains(made):
+    price = next(one for one in made.sections[0].comparisons if one.is_price)
+    assert price.what == "mean test accuracy"
+    means = [np.mean(list(accuracies("opt", seed).values())) - 20.5 for seed in range(3)]
+    assert price.difference.mean == pytest.approx(np.mean(means))
+    page = (made.report.out / "index.html").read_text("utf-8")
+    assert "price: mean over the domains" in page
+    assert "best domain" not in page
+
+
+@given(st.lists(st.lists(st.floats(0, 1e3), min_size=9, max_size=30), min_size=1, max_size=3))
+def test_the_worst_tenth_lies_between_the_worst_and_the_mean(measured):
+    count = min(map(len, measured))
+    losses = np.array([row[:count] for row in measured])
+    names = tuple(map(str, range(count)))
+    ones = np.ones(losses.shape)
+    series = Series(np.arange(len(losses)), np.zeros(len(losses)), losses, 50 * ones, ones)
+    chosen = Selected(SimpleNamespace(domains=names), {"train": series})
+    worst, tenth, mean = (
+        Quantity("loss", "train", over=over).of(chosen) for over in ("worst", "worst tenth", "mean")
+    )
+    assert worst >= tenth - 1e-9
+    assert tenth >= mean - 1e-9
+    if count <= 10:
+        assert math.isclose(worst, tenth, abs_tol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def drawn(made):
+    (section,), _ = sections(collect(made.report.outputs).runs, FINAL)
+    whole = SimpleNamespace(
+        section=section,
+        table=build_table(section),
+        comparisons=comparisons(section),
+        regrets=regret_rows(section),
+        front=front(section),
+    )
+    return {one.name: one for one in draw_all(whole)}
+
+
+def test_figures_of_many_domains(drawn):
+    assert {"domains", "domain_losses", "weights", "effective_domains", "discrepancy"} <= set(drawn)
+    assert "drift" not in drawn
+    for one in drawn.values():
+        assert max(len(axis.lines) for axis in one.figure.axes) <= 4, one.name
+        assert NAMES[20] not in one.caption + one.alt
+
+
+def test_a_dot_each_domain_and_a_ring_around_the_worst(drawn):
+    (axis,) = drawn["domains"].figure.axes
+    _, dots, ring = axis.lines
+    assert len(dots.get_xdata()) == K
+    np.testing.assert_allclose(sorted(dots.get_xdata())[-1], 4 - 1 / 25)
+    worst = np.mean([4 - accuracies("opt", seed)[NAMES[7]] / 25 for seed in range(3)])
+    np.testing.assert_allclose(ring.get_ydata(), worst)
+    assert f"opt: {NAMES[7]}" in drawn["domains"].caption
+
+
+def test_batch_losses_of_domains_that_were_not_drawn_spoil_nothing(made, drawn):
+    run = next(run for run in collect(made.report.outputs).runs if run.method == "opt")
+    lines = (run.path / "weights.csv").read_text("utf-8").splitlines()
+    assert sum(line.endswith(",") for line in lines) == 3 * 36
+    assert read_trace(run).steps.tolist() == [10, 20, 30]
+    even, opt = drawn["weights"].figure.axes[0].lines
+    np.testing.assert_allclose(even.get_ydata(), 1.0)
+    np.testing.assert_allclose(opt.get_ydata().sum(), K)
+    assert np.diff(opt.get_ydata()).max() < 0
+    for axis in drawn["effective_domains"].figure.axes:
+        assert all(np.isfinite(line.get_ydata()).all() for line in axis.lines)
+    contents = [path.read_text("utf-8") for path in made.files if path.suffix in (".csv", ".md")]
+    assert not any("nan" in text.lower() for text in contents)
+
+
+@pytest.mark.parametrize("empty", ["", "nan"])
+def test_a_batch_loss_that_is_not_there_leaves_the_weights(outputs, empty):
+    path = outputs.run(train=dict.fromkeys(NAMES, (0.5, 90.0)))
+    write_weights(path, moves=True, empty=empty)
+    trace = read_trace(collect(outputs.root).runs[0])
+    assert trace.weights.shape == (3, K)
+    np.testing.assert_allclose(trace.weights.sum(axis=1), 1.0)
+
+
+def test_constant_models_are_one_warning_and_few_are_looked_at(outputs):
+    outputs.run(test=dict.fromkeys(NAMES, (1.0, 50.0)), train=dict.fromkeys(NAMES, (1.0, 50.0)))
+    (section,), _ = sections(collect(outputs.root).runs)
+    (line,) = troubles(section.groups[0])
+    assert line == (
+        "predicts one class for every test image of rotate_0_sigma_0, rotate_9_sigma_4, "
+        "rotate_18_sigma_8, rotate_27_sigma_12, rotate_36_sigma_16, rotate_45_sigma_0, "
+        "rotate_54_sigma_4, rotate_63_sigma_8 (up to 1 of 1 run; only the 8 worst were looked at)"
+    )
+
+
+def test_two_trees_are_compared_in_what_is_shown(made):
+    found = compare_trees(made.report.outputs, made.report.outputs, Selection())
+    assert len(found.pairings) == 2 * 9
+    assert all(one.is_same for one in found.pairings)
+
+
+def test_names_of_many():
+    few = [f"d{k}" for k in range(8)]
+    assert domains_text(few) == some_text(few) == "d0, d1, d2, d3, d4, d5, d6, d7"
+    many = [f"d{k}" for k in range(1000)]
+    assert domains_text(many) == "1,000 domains, d0 to d999"
+    assert some_text(many) == "d0, d1, d2 and 997 more"
+    weights = (0.1,) * 8 + (0.05, 0.15)
+    assert Fixed(SimpleNamespace(), weights).text == "(0.05 to 0.15)"
