@@ -10,6 +10,7 @@ import torch
 from robustmd.training.batches import Draw
 from robustmd.training.gathering import Shelf, may_share, normalised
 from robustmd.training.resident import ResidentExamples
+from robustmd.training.transfer import sent
 
 
 class TrainingPool:
@@ -57,7 +58,7 @@ class TrainingPool:
         """bool [M, C]: the classes that the drawn domains do not have; None: all have all."""
         if self._absent is None or draw.domains is None:
             return self._absent
-        return self._absent[draw.domains.to(self.device)]
+        return self._absent[sent(draw.domains, self.device)]
 
     def _bounds_in(self, draw: Draw) -> list[int]:
         """Where in the draw each shelf's domains begin, and the end."""

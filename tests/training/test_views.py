@@ -218,34 +218,3 @@ def test_without_sigma_an_image_stays_as_it_is() -> None:
     draw = Draw(torch.arange(4)[None], noise_keys=torch.arange(4)[None])
     images, _ = TrainingPool([examples]).gather(draw)
     assert (images == images[0, 0, 0, 0]).all()
-
-
-# --- on the device --------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
-def test_a_cuda_device_sees_the_same_without_making_the_host_wait() -> None:
-    domains = noisy_copies((0.0, 30.0))
-    images, labels = planted(50, 0)
-    cropped = Examples(images, labels, views=Views(crop=16, sigma=9.0))
-    turned = replace(cropped, views=replace(EVERYTHING, crop=16, sigma=0.0))
-    domains = replace(
-        domains, domains=(*domains, Domain("c", cropped, cropped), Domain("t", turned, turned))
-    )
-    batches = BatchStream.of({d.name: d.train for d in domains}, 40, seed=0)
-    on_cpu, on_cuda = (
-        TrainingPool([*resident_splits(domains, torch.device(kind))["train"].values()])
-        for kind in ("cpu", "cuda")
-    )
-    for iteration in range(3):
-        draw = batches.draw(iteration)
-        ours, labels_here = on_cpu.gather(draw)
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            there, labels_there = on_cuda.gather(draw)
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-        assert labels_there.cpu().equal(labels_here)
-        bytes_here, bytes_there = ((x.cpu() + 2).mul(63.75).round() for x in (ours, there))
-        assert bytes_there[:30].equal(bytes_here[:30])  # noise and crops are the same
-        assert (bytes_there[30:] - bytes_here[30:]).abs().max() <= 1  # turned: interpolated

@@ -1,0 +1,79 @@
+"""A CUDA device gets the same batches, and the host does not wait for it.
+
+Imports only what `scripts/gpu_check.sh` finds on a bare GPU machine.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from robustmd.domains import Domain, DomainSet, Examples, Views
+from robustmd.domains.views import VARIANTS
+from robustmd.training.batches import BatchStream, Draw
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import ResidentExamples, resident_splits
+
+VIEWS = (
+    Views(crop=16),
+    Views(crop=16, sigma=30.0),
+    Views(("rotate_20",), crop=16, sigma=9.0),
+    Views(tuple(VARIANTS), crop=16),
+)
+
+
+@pytest.fixture
+def cuda() -> torch.device:
+    if not torch.cuda.is_available():
+        pytest.skip("this machine has no CUDA device")
+    return torch.device("cuda", 0)
+
+
+def domains() -> DomainSet:
+    """Four domains, on one array: cropped, noisy, turned and noisy, in ten variants."""
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (50, 20, 20, 3), dtype=np.uint8)
+    labels = np.arange(50) % 5
+    made = [Examples(images, labels, views=view) for view in VIEWS]
+    named = tuple(Domain(f"d{k}", split, split) for k, split in enumerate(made))
+    return DomainSet("seen", named, tuple("01234"), "")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("drawn", [None, 2])
+def test_the_same_batch_without_making_the_host_wait(cuda: torch.device, drawn: int | None) -> None:
+    found = domains()
+    on_cpu, on_cuda = (
+        TrainingPool([*resident_splits(found, device)["train"].values()])
+        for device in (torch.device("cpu"), cuda)
+    )
+    batches = BatchStream.of({d.name: d.train for d in found}, 40, 0, drawn)
+    for iteration in range(3):
+        draw = batches.draw(iteration)
+        ours, labels_here = on_cpu.gather(draw)
+        if drawn is None:  # else the pool asks the host whose domains were drawn: two shelves
+            draw = draw.to(cuda)
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            there, labels_there = on_cuda.gather(draw)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert labels_there.cpu().equal(labels_here)
+        levels = ((x.cpu() + 2).mul(63.75).round() for x in (ours, there))
+        assert torch.sub(*levels).abs().max() <= 1  # a turned pixel may be rounded otherwise
+
+
+@pytest.mark.gpu
+def test_images_on_the_host_reach_it_without_making_the_host_wait(cuda: torch.device) -> None:
+    split = domains()["d0"].train
+    here = TrainingPool([ResidentExamples(split, cuda, torch.from_numpy(split.images))])
+    there = TrainingPool([ResidentExamples(split, cuda)])
+    assert (here.resident, there.resident) == (False, True)
+    draw = Draw(torch.arange(20)[None])
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        batch, targets = here.gather(draw)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    expected, labels = there.gather(draw)
+    assert batch.equal(expected)
+    assert targets.equal(labels)
