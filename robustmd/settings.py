@@ -247,9 +247,10 @@ def domain_name(domain: int | str, domains: Sequence[str]) -> str:
 
 
 def settled(config: Config, domains: Sequence[str]) -> Config:
-    """The config checked against the data set's domains, with names in place of indices and weights
-    in place of a point's number."""
+    """The config checked against the data set's domains, with names in place of indices, weights in
+    place of a point's number, and nothing for a number of domains that is drawn anyhow."""
     validate(config, domains)
+    config = _with_domains_drawn(config, len(trained_domains(config, domains)))
     if config.method.name == "individual":
         method = dataclasses.replace(
             config.method, domain=domain_name(config.method.domain, domains)
@@ -260,6 +261,13 @@ def settled(config: Config, domains: Sequence[str]) -> Config:
         method = dataclasses.replace(config.method, prior=prior, point=None)
         return dataclasses.replace(config, method=method)
     return config
+
+
+def _with_domains_drawn(config: Config, count: int) -> Config:
+    whatever = dataclasses.replace(config.training, domains_per_batch=None)
+    unasked = dataclasses.replace(config, training=whatever)
+    same = domains_per_batch(config, count) == domains_per_batch(unasked, count)
+    return unasked if same else config
 
 
 def as_dict(config: Config) -> dict[str, Any]:

@@ -133,6 +133,17 @@ def test_an_individual_may_train_on_a_single_example_a_batch() -> None:
     settled(composed("method=individual", "training.batch_size=1"), DOMAINS)
 
 
+def test_a_number_of_domains_that_is_drawn_anyhow_makes_no_other_run() -> None:
+    def asked(number: object, *overrides: str) -> int | None:
+        config = composed(f"training.domains_per_batch={number}", *overrides)
+        return settled(config, DOMAINS).training.domains_per_batch
+
+    assert asked(2) is None
+    assert asked(1) == 1
+    assert asked(1, "training.batch_size=1") is None
+    assert asked(1, "method=individual") is None
+
+
 @pytest.mark.parametrize(
     ("asked", "batch", "count", "drawn"),
     [("null", 200, 2, 2), ("1", 200, 2, 1), ("null", 20, 1000, 20), ("5", 20, 1, 1)],

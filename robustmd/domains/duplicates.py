@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations, groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -72,9 +75,7 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
         [groups.setdefault(_digest(parts[part[i]], row[i]), len(groups)) for i in suspects],
         dtype=np.int64,
     )
-    counts = np.zeros((len(groups), len(parts)), dtype=np.int64)  # [image, part]
-    np.add.at(counts, (group, part[suspects]), 1)
-    return tuple(_shared([p.place for p in parts], counts[counts.sum(axis=1) > 1]))
+    return tuple(_shared([p.place for p in parts], _occurrences(group, part[suspects])))
 
 
 def _parts(data: DomainSet) -> Iterator[_Part]:
@@ -109,18 +110,26 @@ def _digest(part: _Part, row: int) -> bytes:
     return hashlib.blake2b(part.images[row], digest_size=DIGEST_BYTES).digest()
 
 
-def _shared(places: list[Place], counts: np.ndarray) -> Iterator[Shared]:
-    """From the times that each duplicated image occurs in each place: int64 [images, places]."""
-    present = (counts > 0).astype(np.int64)
-    images = present.T @ present  # [a, b]: different images in both
-    examples = present.T @ counts  # [a, b]: examples of b that are in a
-    repeats = counts * (counts > 1)
-    for a, first in enumerate(places):
-        if repeats[:, a].any():
-            yield Shared(first, first, int((counts[:, a] > 1).sum()), int(repeats[:, a].sum()))
-        for b in range(a + 1, len(places)):
-            if images[a, b]:
-                yield Shared(first, places[b], int(images[a, b]), int(examples[a, b]))
+def _occurrences(group: np.ndarray, part: np.ndarray) -> Iterator[dict[int, int]]:
+    """For every image that occurs more than once: the parts where, and how many times in each."""
+    pairs, times = np.unique(np.stack([group, part]), axis=1, return_counts=True)
+    for _, found in groupby(zip(*pairs.tolist(), times.tolist(), strict=True), itemgetter(0)):
+        where = {place: count for _, place, count in found}
+        if sum(where.values()) > 1:
+            yield where
+
+
+def _shared(places: list[Place], occurrences: Iterable[dict[int, int]]) -> Iterator[Shared]:
+    """From the places where each duplicated image occurs, by number, and how often in each."""
+    images: Counter[tuple[int, int]] = Counter()  # of places a <= b: different images in both
+    examples: Counter[tuple[int, int]] = Counter()  # examples of b that are in a
+    for where in occurrences:
+        repeated = [(a, a) for a, times in where.items() if times > 1]
+        for pair in (*repeated, *combinations(sorted(where), 2)):
+            images[pair] += 1
+            examples[pair] += where[pair[1]]
+    for a, b in sorted(images):
+        yield Shared(places[a], places[b], images[a, b], examples[a, b])
 
 
 def duplicate_warnings(found: tuple[Shared, ...]) -> list[str]:

@@ -19,6 +19,8 @@ from robustmd.errors import UserError
 Say = Callable[[str], None]
 Rows = dict[str, np.ndarray]  # split → int64 [n]
 
+MOST_NOTES = 10  # lines about domains that lack classes
+
 
 def load(
     cache_dir: Path,
@@ -57,10 +59,19 @@ def load(
         sums = {f"{split}_rows": array_sha256(chosen) for split, chosen in rows.items()}
         checksums[name] = arrays.checksums | sums
         notes += _lacking(listing.classes, name, arrays.labels[np.concatenate([*rows.values()])])
+    notes = _few_lines(notes)
     for note in notes:
         say(note)
     sha256 = fingerprint("folder", listing.classes, checksums)
     return DomainSet("folder", tuple(domains), listing.classes, sha256, tuple(notes))
+
+
+def _few_lines(notes: list[str]) -> list[str]:
+    """The notes, or the first ones and how many more there are."""
+    if len(notes) <= MOST_NOTES:
+        return notes
+    shown = notes[: MOST_NOTES - 1]
+    return [*shown, f"and {len(notes) - len(shown)} more domains lack classes"]
 
 
 def _domain(name: str, arrays: Prepared, rows: Rows, source: str) -> Domain:

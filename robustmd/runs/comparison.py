@@ -87,9 +87,11 @@ def _without_seconds(rows: Sequence[Measurement]) -> list[Measurement]:
 
 def _weights(run: Run) -> list[tuple[Any, ...]]:
     try:
-        return read_table(run.path / files.WEIGHTS, run.root, WEIGHTS_COLUMNS)
+        rows = read_table(run.path / files.WEIGHTS, run.root, WEIGHTS_COLUMNS)
     except Unreadable as reason:
         raise UserError(f"{run.path}: {reason}; run it again with force=true") from None
+    # NaN, the loss of a domain that was not drawn, is not equal to itself; None is.
+    return [tuple(None if value != value else value for value in row) for row in rows]  # noqa: PLR0124
 
 
 def _place(row: Measurement) -> tuple[int, str, str, int]:

@@ -56,9 +56,10 @@ class BatchStream:
     M = K unless fewer are asked for; then every iteration draws its M domains of the K, uniformly
     without replacement.
 
-    Not sampled by p: f̂ᵗ must be an unbiased estimate of every domain's risk. Each domain has
-    streams of its own that depend on the seed and its name alone, so that runs of one seed see the
-    same examples whatever the method and device, and any iteration can be had without the others.
+    Not sampled by p: f̂ᵗ must be an unbiased estimate of every domain's risk. Each domain's examples
+    come from streams of its own that depend on the seed, its name and m alone, so that runs of one
+    seed see the same examples whatever the method and device; which domains are drawn depends on
+    the seed, K and M. Any iteration can be had without the others.
 
     Args:
         sizes: domain -> number of training examples n_k >= 1, in order.
@@ -85,7 +86,7 @@ class BatchStream:
         self.margins = dict(margins or {})
         self.noisy = frozenset(noisy)
         self.device = torch.device("cpu")  # where draws are put, a block at a time
-        self._there: dict[int, Draw] = {}  # the block in use and the next, on `device`
+        self._blocks: dict[int, Draw] = {}  # the one in use and the next, on `device`
 
     @classmethod
     def of(
@@ -117,7 +118,7 @@ class BatchStream:
 
     def put_on(self, device: torch.device) -> None:
         """Let `draw` give its numbers there from now on."""
-        self.device, self._there = device, {}
+        self.device, self._blocks = device, {}
 
     def draw(self, iteration: int) -> Draw:
         """What is random of the batch of an iteration, from 0; on `device`.
@@ -125,15 +126,15 @@ class BatchStream:
         A block is sent to the device while the one before it is in use, so that no iteration waits.
         """
         block, offset = divmod(iteration, BLOCK)
-        if block not in self._there:
-            self._there = {block: self.draw_block(block).to(self.device)}
-        if block + 1 not in self._there:
+        if block not in self._blocks:
+            self._blocks = {block: self.draw_block(block).to(self.device)}
+        if block + 1 not in self._blocks:
             ahead = self.draw_block(block + 1).to(self.device)
-            self._there = {block: self._there[block], block + 1: ahead}
-        return self._there[block][offset]
+            self._blocks = {block: self._blocks[block], block + 1: ahead}
+        return self._blocks[block][offset]
 
     def draw_block(self, block: int) -> Draw:
-        """The draws of iterations 100·block to 100·block + 99, along a leading dimension."""
+        """The draws of iterations 100·block to 100·block + 99, stacked; on the host."""
         domains = self._domains(block) if self.samples_domains else None
         return Draw(
             self._stacked(self._positions, block, domains),

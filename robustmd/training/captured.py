@@ -12,7 +12,7 @@ from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import Learner
-from robustmd.training.loop import answer, batch_losses, descend, of_all
+from robustmd.training.loop import answer, batch_losses, descend, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool
 
 WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
@@ -54,6 +54,7 @@ class CapturedIteration:
         capture: Capture | None = None,
     ) -> None:
         self._learner, self._pool = learner, pool
+        self._weighs = losses_weighed(learner, batches)
         device = learner.adversary.weights.device
         self._draw = batches.draw(learner.iteration).to(device, copy=True)
         self._rate = torch.zeros((), device=device)
@@ -62,14 +63,14 @@ class CapturedIteration:
             with as_before(learner), side_stream(device):
                 for _ in range(WARM_UP):
                     self._data()
-                    self._losses()
+                    self._batch_losses()
                     self._answer()
                     self._descend()
             learner.optimizer.zero_grad(set_to_none=True)
             take = capture or GraphCapture()
-            self._replay_data, self._replay_losses = take(self._data), take(self._losses)
+            self._replay_data, self._replay_losses = take(self._data), take(self._batch_losses)
             parts = [self._answer, self._descend]  # in the order in which they are replayed
-            if learner.adversary.weighs == "next":
+            if self._weighs == "next":
                 parts.reverse()
             replays = {part: take(part) for part in parts if self._has_work(part)}
             self._replay_descend = replays[self._descend]
@@ -84,13 +85,12 @@ class CapturedIteration:
         clock: Clock,
     ) -> None:
         """One iteration; see `loop.iterate`."""
-        adversary = learner.adversary
         with clock.part("data"):
             self._draw.copy_(batches.draw(learner.iteration))
             self._replay_data()
         with clock.part("model"):
             self._replay_losses()
-        if adversary.weighs == "current":
+        if self._weighs == "current":
             with clock.part("adversary"):
                 self._replay_answer()
         with clock.part("model"):
@@ -99,8 +99,8 @@ class CapturedIteration:
             self._rate.fill_(learner.optimizer.param_groups[0]["lr"])
             self._replay_descend()
             learner.schedule.step()
-            history.record(self._weights, *self._losses_of_all)
-        if adversary.weighs == "next":
+            history.record(self._weights, *self._f_all)
+        if self._weighs == "next":
             with clock.part("adversary"):
                 self._replay_answer()
         learner.iteration += 1
@@ -114,13 +114,13 @@ class CapturedIteration:
     def _data(self) -> None:
         self._images, self._labels = self._pool.gather(self._draw)
 
-    def _losses(self) -> None:
+    def _batch_losses(self) -> None:
         parts = self._images, self._labels, self._pool, self._draw
         self._f = batch_losses(self._learner, *parts)
 
     def _descend(self) -> None:
         self._weights.copy_(self._learner.adversary.weights)
-        self._losses_of_all = of_all(self._learner, self._f, self._draw.domains)
+        self._f_all = of_all(self._learner, self._f, self._draw.domains)
         descend(self._learner, self._f, self._draw.domains)
 
     def _answer(self) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from robustmd import settings
 from robustmd.backbones.build import build_backbone
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.data import load_domains
@@ -122,7 +122,7 @@ def _compare(
     if not final:
         console.print("summary.json has no final measures to compare with: the run is not finished")
     elif differing:
-        console.print(f"differs from summary.json in: {', '.join(differing)}")
+        console.print(f"differs from summary.json in: {listed(differing)}")
     else:
         console.print("agrees with summary.json")
     return 1 if differing else 0

@@ -34,7 +34,8 @@ class Shelf:
         self.images, self.device, self.image_size = first.images, first.device, first.image_size
         there = self.images.device
         self._variants = len(first.views.variants)
-        self._stored = torch.tensor([0, *(s.stored for s in splits)]).cumsum(0)[:-1].to(there)
+        before = torch.tensor([0, *(s.stored for s in splits)]).cumsum(0)[:-1]
+        self._offsets = before.to(there)  # [G], how many stored images the splits before have
         self._labels = torch.cat([split.labels for split in splits])
         self._rows = _all_rows(splits)
 
@@ -51,9 +52,9 @@ class Shelf:
         levels = sorted(set(sigmas))
         tables = torch.cat([noise_table(sigma) for sigma in levels]) if any(sigmas) else None
         self._tables = None if tables is None else tables.to(self.device)
-        firsts = torch.tensor([levels.index(sigma) * QUANTILES for sigma in sigmas])
-        self._table_of = firsts.to(self.device)  # [G], where each domain's table begins
-        self._own_noise = torch.tensor([s.noise_start for s in splits]).to(self.device)
+        starts = torch.tensor([levels.index(sigma) * QUANTILES for sigma in sigmas])
+        self._table_starts = starts.to(self.device)  # [G], where each domain's table begins
+        self._noise_starts = torch.tensor([s.noise_start for s in splits]).to(self.device)
 
     def gather(
         self,
@@ -77,17 +78,18 @@ class Shelf:
         whose = None if whose is None else sent(whose, there)
         variants = positions % self._variants
         stored = positions if self._variants == 1 else positions // self._variants
-        before = 0 if whose is None else self._stored[whose]
-        rows = stored if self._rows is None else self._rows[stored + before]
+        offset = 0 if whose is None else self._offsets[whose]
+        rows = stored if self._rows is None else self._rows[stored + offset]
         images = self._seen(rows, self._variant_of(variants, whose), corners)
         if self._tables is not None:
             mine = None if whose is None else sent(whose, self.device)
             if noise_keys is None:
                 own = sent(rows * self._variants + variants, self.device)
-                noise_keys = keys_of_images(self._own_noise[0 if mine is None else mine], own)
-            first = None if mine is None else self._table_of[mine]
-            images = with_noise(images, sent(noise_keys, self.device), self._tables, first)
-        return images, self._labels[sent(positions + before * self._variants, self.device)]
+                noise_keys = keys_of_images(self._noise_starts[0 if mine is None else mine], own)
+            table_starts = None if mine is None else self._table_starts[mine]
+            keys = sent(noise_keys, self.device)
+            images = with_noise(images, keys, self._tables, table_starts)
+        return images, self._labels[sent(positions + offset * self._variants, self.device)]
 
     def _variant_of(self, variants: torch.Tensor, whose: torch.Tensor | None) -> torch.Tensor:
         """int64 [n]: places in the table of matrices."""

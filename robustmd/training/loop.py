@@ -14,6 +14,7 @@ from robustmd.training.history import History
 from robustmd.training.learner import Learner
 from robustmd.training.measurement import masked
 from robustmd.training.pool import TrainingPool
+from robustmd.training.transfer import sent
 
 Iteration = Callable[[Learner, BatchStream, TrainingPool, History, Clock], None]
 
@@ -109,21 +110,32 @@ def iterate(
     with clock.part("data"):
         draw = batches.draw(learner.iteration)
         images, labels = pool.gather(draw)
+        drawn = None if draw.domains is None else sent(draw.domains, pool.device)
     with clock.part("model"):
         losses = batch_losses(learner, images, labels, pool, draw)
-    if learner.adversary.weighs == "current":
+    weighs = losses_weighed(learner, batches)
+    if weighs == "current":
         with clock.part("adversary"):
-            answer(learner, losses, draw.domains)
+            answer(learner, losses, drawn)
     with clock.part("model"):
         if learner.average is not None:
             learner.average.include(learner.model, learner.iteration + 1)
-        descend(learner, losses, draw.domains)
+        descend(learner, losses, drawn)
         learner.schedule.step()
-        history.record(learner.adversary.weights, *of_all(learner, losses, draw.domains))
-    if learner.adversary.weighs == "next":
+        history.record(learner.adversary.weights, *of_all(learner, losses, drawn))
+    if weighs == "next":
         with clock.part("adversary"):
-            answer(learner, losses, draw.domains)
+            answer(learner, losses, drawn)
     learner.iteration += 1
+
+
+def losses_weighed(learner: Learner, batches: BatchStream) -> str:
+    """Whose losses the answer to f̂ᵗ weighs: the "current" or the "next" iteration's.
+
+    The rule's own `weighs`, but where an iteration draws some of the domains: then always the next,
+    since weights that depend on the draw would make the step on the drawn domains a biased one.
+    """
+    return "next" if batches.samples_domains else learner.adversary.weighs
 
 
 def batch_losses(
@@ -142,7 +154,7 @@ def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None =
     """W_{t+1}: an SGD step on p_t·f̂ᵗ.
 
     Where only the domains `drawn` (int64 [M]) are in the batch, on (K/M) Σ_{k drawn} p_k f̂_k, whose
-    mean over the draws is p·f̂, since each domain is drawn with probability M/K.
+    mean over the draws is p·f̂ for a p from before the draw: each is drawn with probability M/K.
     """
     weights = learner.adversary.weights
     if drawn is not None:

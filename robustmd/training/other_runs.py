@@ -15,11 +15,12 @@ from typing import Any
 
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.ranges import DISTRIBUTION, is_number
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import Run, collect
 
+TUNED = ("learning_rate", "momentum", "weight_decay", "domains_per_batch")  # of training
 DIGITS = 6  # of f*; more would only make config.yaml hard to read
 
 
@@ -54,42 +55,47 @@ def _best_losses(
     trained: Sequence[str],
     overrides: Sequence[str],
 ) -> tuple[list[float], str]:
-    """f*_k: the mean, over seeds, of the final training loss of Individual_k on its own domain.
+    """f*_k: the smallest final training loss of any run of Individual_k on its own domain.
 
-    Over all seeds, because f*_k belongs to the domain: all seeds of `regret` play the same game.
+    f*_k = min_W f_k(W) belongs to the domain, and every run bounds it from above, of whatever seed,
+    learning rate, momentum and weight decay: all runs of `regret` play the same game.
     """
     assert config.paths.outputs is not None
     folder = Path(config.paths.outputs) / config.data.name / "individual"
     wanted = _protocol(settings.as_dict(config))
-    losses: dict[str, dict[int, float]] = {name: {} for name in trained}
+    losses: dict[str, list[float]] = {name: [] for name in trained}
     for run in collect(folder).runs if folder.is_dir() else ():
         same_bytes = run.environment.get("data_fingerprint") == domains.fingerprint
         if same_bytes and run.domain in losses and _protocol(run.config) == wanted:
-            losses[run.domain][run.seed] = run.loss("train", run.domain)
+            losses[run.domain].append(run.loss("train", run.domain))
     missing = [domains.names.index(name) for name in trained if not losses[name]]
     if missing:
         raise UserError(
             f"method.reference=null: no finished individual run of "
-            f"{', '.join(domains.names[k] for k in missing)} with these settings in {folder}; "
+            f"{listed([domains.names[k] for k in missing])} with these settings in {folder}; "
             f"make them with `{_individual_command(overrides, missing)}`, or give "
             "method.reference=[…], one number a domain"
         )
-    means = {name: math.fsum(of.values()) / len(of) for name, of in losses.items()}
-    reference = [float(f"{means[name]:.{DIGITS}g}") for name in trained]
-    said = ", ".join(
-        f"{name} {loss:g} (seeds {', '.join(map(str, sorted(losses[name])))})"
-        for name, loss in zip(trained, reference, strict=True)
+    reference = [float(f"{min(losses[name]):.{DIGITS}g}") for name in trained]
+    said = listed(
+        [
+            f"{name} {loss:g} (of {len(losses[name])})"
+            for name, loss in zip(trained, reference, strict=True)
+        ]
     )
-    return reference, f"method.reference: mean final training losses of individual runs: {said}"
+    return reference, f"method.reference: smallest final training loss of individual runs: {said}"
 
 
 def _protocol(config: Mapping[str, Any]) -> Any:
-    """What two runs must share for a loss of one to be a yardstick for the other."""
+    """What two runs must share for a loss of one to be a yardstick for the other: all but the
+    method, when it is measured, and what every method tunes for itself."""
     try:
         identity = settings.number_changing(config)
     except (KeyError, TypeError, AttributeError):  # config.yaml of another program, or by hand
         return None
-    return canonical({k: v for k, v in identity.items() if k not in ("method", "evaluation")})
+    shared = {k: v for k, v in identity.items() if k not in ("method", "evaluation")}
+    shared["training"] = {k: v for k, v in shared["training"].items() if k not in TUNED}
+    return canonical(shared)
 
 
 def _individual_command(overrides: Sequence[str], missing: Sequence[int]) -> str:
@@ -130,8 +136,8 @@ def _weights_of(run: Run, trained: Sequence[str]) -> list[float]:
         )
     if set(found) != set(trained):
         raise UserError(
-            f"method.run: the weights of {run.path} are of {', '.join(found)}; must be of "
-            f"{', '.join(trained)}"
+            f"method.run: the weights of {run.path} are of {listed(list(found))}; must be of "
+            f"{listed(trained)}"
         )
     return [float(found[name]) for name in trained]
 

@@ -34,7 +34,7 @@ def with_noise(
     images: torch.Tensor,
     keys: torch.Tensor,
     table: torch.Tensor,
-    first: torch.Tensor | None = None,
+    table_starts: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """uint8 [m, H, W, 3]: the images with the noise of their keys.
 
@@ -42,14 +42,14 @@ def with_noise(
         images: uint8 [m, H, W, 3].
         keys: int64 [m], any values.
         table: of `noise_table`, or several one after another, on the images' device.
-        first: int64 [m], where in it each image's table begins; None: it is only one.
+        table_starts: int64 [m], where in it each image's table begins; None: it is only one.
     """
     pixels = images[0].numel()
     words = torch.arange(1, -(-pixels // 4) + 1, device=keys.device) * GOLDEN
     bits = mixed(keys[:, None] + words).view(torch.int16)[:, :pixels]
     places = bits.int().add_(QUANTILES // 2)  # index_select is several times faster than [...]
-    if first is not None:
-        places += first[:, None].int()
+    if table_starts is not None:
+        places += table_starts[:, None].int()
     noise = table.index_select(0, places.view(-1)).view(images.shape)
     return noise.add_(images).clamp_(0, BRIGHTEST).to(torch.uint8)
 

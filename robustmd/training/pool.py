@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import torch
 
@@ -28,8 +28,7 @@ class TrainingPool:
             else:
                 groups.append([split])
         self.shelves = [Shelf(group) for group in groups]
-        self._sizes = [len(group) for group in groups]
-        self._bounds = torch.tensor([0, *self._sizes]).cumsum(0)
+        self._bounds = [0, *accumulate(len(group) for group in groups)]  # of the shelves' domains
         masks = [split.absent for split in splits if split.absent is not None]
         self._absent = torch.stack(masks) if masks else None
         self.num_domains = len(splits)
@@ -43,12 +42,13 @@ class TrainingPool:
     def gather(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
         """One batch: float [M·m, 3, H, W] and int64 [M·m], domain by domain.
 
-        A draw of some of several arrays' domains must lie on the host, which asks whose are whose.
+        Where there are several shelves, a draw of some of the domains must be on the host, which
+        decides by it which of them to read.
         """
         bounds = self._bounds_in(draw)
         parts = [
-            self._part(k, draw[first:last])
-            for k, (first, last) in enumerate(pairwise(bounds))
+            self._part(shelf, draw[first:last])
+            for shelf, (first, last) in enumerate(pairwise(bounds))
             if first < last
         ]
         images = torch.cat([images for images, _ in parts])
@@ -63,20 +63,20 @@ class TrainingPool:
     def _bounds_in(self, draw: Draw) -> list[int]:
         """Where in the draw each shelf's domains begin, and the end."""
         if draw.domains is None:
-            return self._bounds.tolist()
+            return self._bounds
         if len(self.shelves) == 1:
             return [0, len(draw.domains)]
-        return torch.searchsorted(draw.domains, self._bounds).tolist()
+        return torch.searchsorted(draw.domains, torch.tensor(self._bounds)).tolist()
 
-    def _part(self, k: int, draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
-        share = draw.positions.shape[1]
-        if self._sizes[k] == 1:
-            whose = None
-        else:
-            numbers = torch.arange(self._sizes[k], device=draw.positions.device)
+    def _part(self, shelf: int, draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
+        """A shelf's images and labels: what `draw` has of its domains."""
+        first, last = self._bounds[shelf : shelf + 2]
+        whose = None
+        if last - first > 1:
+            on_shelf = torch.arange(last - first, device=draw.positions.device)
             if draw.domains is not None:
-                numbers = draw.domains - int(self._bounds[k])
-            whose = numbers[:, None].expand(-1, share).reshape(-1)
+                on_shelf = draw.domains - first
+            whose = on_shelf[:, None].expand_as(draw.positions).flatten()
         corners = None if draw.corners is None else draw.corners.flatten(0, 1)
         keys = None if draw.noise_keys is None else draw.noise_keys.flatten()
-        return self.shelves[k].gather(draw.positions.flatten(), whose, corners, keys)
+        return self.shelves[shelf].gather(draw.positions.flatten(), whose, corners, keys)

@@ -37,9 +37,10 @@ class ResidentExamples:
         noise_start: int = 0,
         absent: torch.Tensor | None = None,
     ) -> None:
-        self.device, self.absent, self.noise_start = device, absent, noise_start
+        self.absent, self.noise_start = absent, noise_start
         self.images = _placed(_tensor(examples.images), device) if images is None else images
         self.labels = torch.from_numpy(np.asarray(examples.targets)).to(device)
+        self.device = self.labels.device  # "cuda" as its tensors name it: "cuda:0"
         self.rows = None if examples.rows is None else _tensor(examples.rows)
         self.views, self.stored = examples.views, examples.stored
         self.image_size = examples.image_size

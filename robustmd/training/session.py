@@ -14,7 +14,7 @@ from robustmd.domains.domain import DomainSet
 from robustmd.runs import checkpoints
 from robustmd.runs.identity import config_hash
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.batches import BatchStream
+from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
 from robustmd.training.learner import build_learner
@@ -31,7 +31,6 @@ from robustmd.training.stopping import StopRequest
 from robustmd.training.watch import WeightsWatch
 
 LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
-STATISTICS_BATCHES = 100
 TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made of
 
 
@@ -158,8 +157,9 @@ class Session:
 
     def _first_batches(self) -> Iterator[torch.Tensor]:
         """Images of the run's first batches, for batch-norm statistics of an averaged model."""
-        for iteration in range(STATISTICS_BATCHES):
-            yield self.pool.gather(self.batches.draw(iteration))[0]
+        first = self.batches.draw_block(0)
+        for iteration in range(BLOCK):
+            yield self.pool.gather(first[iteration])[0]
 
     def log(self) -> None:
         """Read the device's history and append what falls on a log interval."""

@@ -84,7 +84,9 @@ class WeightsWatch:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._length, self.warning = state["length"], state["warning"]
         self._heaviest = state["heaviest"]
-        self._loss_sums, self._losses_seen = list(state["loss_sums"]), list(state["losses_seen"])
+        self._loss_sums = list(state["loss_sums"])
+        all_seen = [self._length] * len(self._loss_sums)  # before a domain could be absent
+        self._losses_seen = list(state.get("losses_seen", all_seen))
 
 
 def _rounded_up(lam: float) -> str:

@@ -74,7 +74,7 @@ def test_the_parts_are_captured_in_the_order_they_run() -> None:
             return part
 
         CapturedIteration(*parts(CPU, method), capture=note)
-        assert order[:2] == ["_data", "_losses"]
+        assert order[:2] == ["_data", "_batch_losses"]
         assert order[-1] == last
 
 

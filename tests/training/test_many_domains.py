@@ -14,16 +14,18 @@ import torch
 from tiny import composed, synthetic_domains
 from torch import nn
 
-from robustmd.adversary import L2, Fixed, ProjectedAscent
+from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.noise import noise_copies
+from robustmd.runs.comparison import IDENTICAL, compare
+from robustmd.runs.reader import Run, collect
 from robustmd.training import run as run_module
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.captured import CapturedIteration, why_not
 from robustmd.training.clock import Clock
 from robustmd.training.history import Diverged, History
 from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import answer, descend, iterate
+from robustmd.training.loop import answer, descend, iterate, losses_weighed
 from robustmd.training.pool import TrainingPool
 from robustmd.training.resident import resident_splits
 
@@ -97,6 +99,15 @@ def test_the_objective_is_unbiased(drawn: int) -> None:
     sets = [torch.tensor(s) for s in itertools.combinations(range(4), drawn)]
     mean = torch.stack([step(s) for s in sets]).mean(0)
     torch.testing.assert_close(mean, step(None))
+
+
+@pytest.mark.parametrize("rule", [TopK(4, 1), CVaR(4, 0.5), Tilted(4, 1.0)])
+def test_weights_that_take_part_in_the_draw_are_not_answered_to_it(rule: Adversary) -> None:
+    """A rule without memory would put its weight on those whose old losses are large: not drawn."""
+    learner = _learner_of(nn.Linear(1, 1), rule)
+    few, every = (BatchStream(dict.fromkeys("abcd", 9), 8, 0, domains_per_batch=m) for m in (2, 4))
+    assert losses_weighed(learner, every) == "current"
+    assert losses_weighed(learner, few) == "next"
 
 
 def _learner_of(model: nn.Module, adversary: Any) -> Learner:
@@ -184,6 +195,40 @@ def test_more_domains_than_the_batch_has_examples(
     for t in range(12):
         losses = [float(row["batch_loss"]) for row in rows[30 * t : 30 * t + 30]]
         assert sum(map(math.isnan, losses)) == 10
+
+
+@pytest.mark.parametrize("method", ["topk", "cvar", "opt"])
+def test_the_weight_in_the_batch_is_one_on_average(
+    method: str, train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(K/M) Σ_{k drawn} p_k over iterations: weights.csv has the weights from before the draw."""
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many(10))
+    outcome = train(
+        f"method={method}",
+        "training.domains_per_batch=5",
+        "training.iterations=300",
+        "logging.every=1",
+        "training.learning_rate=0.001",
+    )
+    with (outcome.directory / "weights.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    drawn = [0.0 if row["batch_loss"] == "nan" else 2 * float(row["weight"]) for row in rows]
+    sums = [sum(drawn[10 * t : 10 * t + 10]) for t in range(300)]
+    error = np.std(sums, ddof=1) / math.sqrt(300)
+    assert abs(np.mean(sums) - 1) <= 4 * error + 1e-6
+
+
+def test_reproducing_a_run_that_drew_domains_is_identical(
+    train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
+    one, again = (_only_run(train(outputs=tmp_path / name).directory) for name in "ab")
+    assert compare(one, again, []).verdict == IDENTICAL
+
+
+def _only_run(directory: Path) -> Run:
+    (run,) = collect(directory).runs
+    return run
 
 
 def test_a_run_that_draws_domains_goes_on_as_if_nothing_had_happened(

@@ -61,7 +61,7 @@ def test_a_batch_is_that_of_its_domains_one_by_one(crop: int | None, drawn: int 
     domains = shared_domains(crop=crop)
     splits = [*resident_splits(domains, CPU)["train"].values()]
     pool = TrainingPool(splits)
-    assert [len(shelf._own_noise) for shelf in pool.shelves] == [5, 1]
+    assert [len(shelf._noise_starts) for shelf in pool.shelves] == [5, 1]
     batches = BatchStream.of({d.name: d.train for d in domains}, 12, 0, drawn)
     for iteration in range(30):
         draw = batches.draw(iteration)
@@ -99,7 +99,7 @@ def test_splits_share_where_one_array_and_as_many_variants_are() -> None:
         "",
     )
     pool = TrainingPool([*resident_splits(sets, CPU)["train"].values()])
-    assert [len(shelf._own_noise) for shelf in pool.shelves] == [2, 1, 1, 1]  # order is kept
+    assert [len(shelf._noise_starts) for shelf in pool.shelves] == [2, 1, 1, 1]  # order is kept
     draw = Draw(torch.zeros(2, 3, dtype=torch.int64), domains=torch.tensor([1, 4]))
     assert pool.gather(draw)[0].shape == (6, 3, 8, 8)
 

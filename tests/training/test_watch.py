@@ -73,6 +73,15 @@ def test_a_stretch_goes_on_across_a_checkpoint() -> None:
     assert "10 iterations" in second.warning
 
 
+def test_a_checkpoint_from_before_domains_could_be_absent_is_taken() -> None:
+    first, second, other = watch(), watch(), watch()
+    see(first, [(0.0, 1.0)] * 6)
+    state = first.state_dict()
+    second.load_state_dict(state)
+    other.load_state_dict({key: value for key, value in state.items() if key != "losses_seen"})
+    assert other.state_dict() == second.state_dict()
+
+
 def test_a_single_domain_has_nothing_to_leave() -> None:
     watched = WeightsWatch(Fixed(1), ("a",), 10)
     for t in range(1, 10):
