@@ -96,7 +96,9 @@ def short_key(key: str) -> str:
 
 
 def shown_value(value: Any, key: str) -> str:
-    """The value likewise; of a fingerprint the first 8 digits."""
+    """The value likewise, as the command line has it; of a fingerprint the first 8 digits."""
+    if value is None:
+        return "null"
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)[:8] if key == FINGERPRINT else str(value)

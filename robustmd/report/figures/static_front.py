@@ -16,7 +16,11 @@ from robustmd.report.front import Fixed, Front
 from robustmd.report.quantities import Quantity
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
-BELOW = " Below: the same around the learned methods and the star, linear axes."
+NEAR = 2.0  # times the star's worst training loss: beyond it a method would only take up the room
+BELOW = (
+    f" Below, on linear axes: around the star and the learned methods that have at most {NEAR:g} "
+    "times its worst training loss."
+)
 SPLITS = (("train", "training"), ("test", "test"))
 FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5}
 BEST: Style = {
@@ -42,9 +46,9 @@ def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
         learned = list(zip(shown, looks, strict=True))
         for axis, (split, title) in zip((*whole, *near), SPLITS * 2, strict=False):
             _panel(axis, front, split, kind, learned)
-            axis.set_title(f"{title} loss [nats]{', near the learned' if axis in near else ''}")
+            axis.set_title(f"{title} loss [nats]{', near the star' if axis in near else ''}")
         for axis, (split, _) in zip(near, SPLITS, strict=False):
-            _zoom(axis, [front.best.group, *shown], _axes(front, split))
+            _zoom(axis, _near(front, shown), _axes(front, split))
         figure.suptitle(figure_text(data), fontsize=10)
         line = FIXED | {"linestyle": "-" if _is_pair(front) else ""}
         entries = [("fixed weights", line), ("best fixed weights", BEST)]
@@ -104,6 +108,13 @@ def _panel(
     right, up = names if _is_pair(front) else ("mean over the domains", "worst domain")
     axis.set_xlabel(figure_text(right))
     axis.set_ylabel(figure_text(up))
+
+
+def _near(front: Front, shown: Sequence[Group]) -> list[Group]:
+    """The best fixed weights, and the learned ones that are about as good or better."""
+    worst, best = Quantity("loss", "train"), front.best.group
+    most = NEAR * best.estimate(worst).mean
+    return [best, *(group for group in shown if group.estimate(worst).mean <= most)]
 
 
 def _zoom(axis: Axes, groups: Sequence[Group], of: tuple[Quantity, Quantity]) -> None:
