@@ -6,10 +6,15 @@ Imports only what `scripts/gpu_check.sh` finds on a bare GPU machine.
 import numpy as np
 import pytest
 import torch
+from tiny import composed, synthetic_domains
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.views import VARIANTS
 from robustmd.training.batches import BatchStream, Draw
+from robustmd.training.clock import Clock
+from robustmd.training.history import History
+from robustmd.training.learner import build_learner
+from robustmd.training.loop import iterate
 from robustmd.training.pool import TrainingPool
 from robustmd.training.resident import ResidentExamples, resident_splits
 
@@ -21,11 +26,11 @@ VIEWS = (
 )
 
 
-@pytest.fixture
-def cuda() -> torch.device:
+@pytest.fixture(params=["cuda", "cuda:0"])  # tensors are always on the second
+def cuda(request: pytest.FixtureRequest) -> torch.device:
     if not torch.cuda.is_available():
         pytest.skip("this machine has no CUDA device")
-    return torch.device("cuda", 0)
+    return torch.device(request.param)
 
 
 def domains() -> DomainSet:
@@ -77,3 +82,19 @@ def test_images_on_the_host_reach_it_without_making_the_host_wait(cuda: torch.de
     expected, labels = there.gather(draw)
     assert batch.equal(expected)
     assert targets.equal(labels)
+
+
+@pytest.mark.gpu
+def test_some_of_several_arrays_domains_train(cuda: torch.device) -> None:
+    """The draws stay on the host, which decides by them which arrays to read."""
+    config = composed("method=opt", "backbone.width=0.05", "training.iterations=40")
+    found = synthetic_domains()
+    learner = build_learner(config, found, 2, cuda, [60, 60])
+    pool = TrainingPool([*resident_splits(found, cuda)["train"].values()])
+    assert pool.resident
+    batches = BatchStream.of({d.name: d.train for d in found}, 20, 0, 1)
+    history, clock = History(found.names, 5, cuda), Clock(cuda)
+    for _ in range(5):
+        iterate(learner, batches, pool, history, clock)
+    drawn = [[loss == loss for loss in row.batch_losses] for row in history.read()]  # noqa: PLR0124
+    assert all(sum(present) == 1 for present in drawn)
