@@ -8,7 +8,13 @@ import torch
 
 from robustmd.domains.views import matrix_of
 from robustmd.training.augment import cropped, turned
-from robustmd.training.pixel_noise import QUANTILES, keys_of_images, noise_table, with_noise
+from robustmd.training.pixel_noise import (
+    QUANTILES,
+    keys_of_images,
+    noise_table,
+    with_noise,
+    with_noises,
+)
 from robustmd.training.resident import ResidentExamples
 from robustmd.training.transfer import sent
 
@@ -86,9 +92,11 @@ class Shelf:
             if noise_keys is None:
                 own = sent(rows * self._variants + variants, self.device)
                 noise_keys = keys_of_images(self._noise_starts[0 if mine is None else mine], own)
-            table_starts = None if mine is None else self._table_starts[mine]
             keys = sent(noise_keys, self.device)
-            images = with_noise(images, keys, self._tables, table_starts)
+            if mine is None:
+                images = with_noise(images, keys, self._tables)
+            else:
+                images = with_noises(images, keys, self._tables, self._table_starts[mine])
         return images, self._labels[sent(positions + offset * self._variants, self.device)]
 
     def _variant_of(self, variants: torch.Tensor, whose: torch.Tensor | None) -> torch.Tensor:

@@ -30,6 +30,22 @@ def noise_table(sigma: float) -> torch.Tensor:
     return (z * sigma).round().clamp(-BRIGHTEST, BRIGHTEST).to(torch.int16)
 
 
+def with_noises(
+    images: torch.Tensor, keys: torch.Tensor, tables: torch.Tensor, starts: torch.Tensor
+) -> torch.Tensor:
+    """The same as `with_noise` for images of different σ.
+
+    Args:
+        images: uint8 [m, H, W, 3].
+        keys: int64 [m], any values.
+        tables: several of `noise_table` one after another, on the images' device.
+        starts: int64 [m], where in it each image's table begins.
+    """
+    order = starts.argsort(stable=True)  # one table at a time: that one stays in a CPU's cache
+    parts = images.index_select(0, order), keys[order], tables, starts[order]
+    return torch.empty_like(images).index_copy_(0, order, with_noise(*parts))
+
+
 def with_noise(
     images: torch.Tensor,
     keys: torch.Tensor,
@@ -41,8 +57,8 @@ def with_noise(
     Args:
         images: uint8 [m, H, W, 3].
         keys: int64 [m], any values.
-        table: of `noise_table`, or several one after another, on the images' device.
-        table_starts: int64 [m], where in it each image's table begins; None: it is only one.
+        table: of `noise_table`, on the images' device.
+        table_starts: see `with_noises`.
     """
     pixels = images[0].numel()
     words = torch.arange(1, -(-pixels // 4) + 1, device=keys.device) * GOLDEN
