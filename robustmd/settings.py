@@ -60,6 +60,9 @@ class ResNet18:
 # --- the rest -----------------------------------------------------------------------------------
 
 
+TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best
+
+
 @dataclass
 class Training:
     iterations: int = setting(5000, COUNT)
@@ -184,7 +187,7 @@ def _validate_against(config: Config, domains: Sequence[str]) -> None:
     count, names = len(trained), listed(trained)
     batch, prior = config.training.batch_size, getattr(config.method, "prior", None)
     wanted = config.training.domains_per_batch or 1
-    if config.method.name != "individual" and not 1 <= wanted <= min(count, batch):
+    if config.method.name != "individual" and wanted > min(count, batch):
         raise UserError(
             f"training.domains_per_batch={wanted}: must be at most the number of domains, {count}, "
             f"and training.batch_size={batch}; leave it out for as many as there can be"

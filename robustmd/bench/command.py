@@ -10,7 +10,7 @@ from robustmd.ranges import DEVICE
 EPILOG = """\
 Times, in turns in one process: the bare model on one batch; even, opt and ot as `train` runs them;
 and a naive loop (a DataLoader and a forward pass for every domain, losses read on the host). Ratios
-are medians of paired times with 95 % intervals. About 3 minutes on 2 idle cores: other work on the
+are medians of paired times with 95 % intervals. About 4 minutes on 2 idle cores: other work on the
 machine widens the intervals.
 
 examples:

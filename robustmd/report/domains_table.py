@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SpreadKind
+from robustmd.report.estimate import SpreadKind, means_and_spreads
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
 from robustmd.report.table import measured_as
@@ -33,7 +33,7 @@ def domains_csv(section: Section, spread: SpreadKind) -> str:
             width = len(names)
             for place, name in enumerate(section.domains):
                 own = quantities[place * width : (place + 1) * width]
-                values = _numbers(group, own, spread)
+                values = means_and_spreads(map(group.estimate, own), spread)
                 last = counts[name], weights.get(name, "")
                 writer.writerow([label, clean(name), len(group.runs), *values, *last])
     return out.getvalue()
@@ -62,13 +62,3 @@ def _weights(run: Run) -> Iterator[tuple[str, float]]:
         for name, value in recorded.items():
             if isinstance(value, float) and math.isfinite(value):
                 yield name, value
-
-
-def _numbers(
-    group: Group, quantities: tuple[Quantity, ...], spread: SpreadKind
-) -> Iterator[float | str]:
-    for quantity in quantities:
-        one = group.estimate(quantity)
-        width = one.spread(spread)
-        yield one.mean
-        yield "" if width is None else width

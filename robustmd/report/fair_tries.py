@@ -9,10 +9,11 @@ from robustmd.report.aggregate import Section
 from robustmd.report.selection import Selected
 from robustmd.report.settings_key import FINGERPRINT, Settings, settings_of
 from robustmd.runs.run import Run
+from robustmd.settings import TUNED as TUNED_IN_TRAINING
 
 # What a configuration of a method may choose beside the method's own keys; all else is the ground
 # that the methods share.
-TUNED = ("training.learning_rate", "training.momentum", "training.weight_decay")
+TUNED = tuple(f"training.{key}" for key in TUNED_IN_TRAINING)
 DERIVED = ("method.reference", "method.weights")  # taken from other runs: no choice of anybody
 PRIOR = "method.prior"  # part of the problem: other weights are another method
 Key = tuple[tuple[str, Any], ...]

@@ -2,10 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterator
 
-from robustmd.report.aggregate import Group
-from robustmd.report.estimate import SpreadKind
+from robustmd.report.estimate import SpreadKind, means_and_spreads
 from robustmd.report.front import Front
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
@@ -23,7 +21,7 @@ def front_csv(front: Front, spread: SpreadKind) -> str:
     for point in front.points:
         weights = " ".join(map(str, point.weights))
         is_best = "yes" if point is front.best else "no"
-        numbers = _numbers(point.group, quantities, spread)
+        numbers = means_and_spreads(map(point.group.estimate, quantities), spread)
         names = [point.group.label, "fixed", weights, len(point.group.runs), is_best]
         writer.writerow([*names, *numbers, "", "", "", ""])
     told = {id(one.group): one for one in front.against}
@@ -32,7 +30,7 @@ def front_csv(front: Front, spread: SpreadKind) -> str:
         last: tuple[object, ...] = ("", "", "", "")
         if one is not None:
             last = (one.difference.mean, *(one.difference.interval or ("", "")), one.word)
-        numbers = _numbers(group, quantities, spread)
+        numbers = means_and_spreads(map(group.estimate, quantities), spread)
         writer.writerow([group.label, "learned", "", len(group.runs), "", *numbers, *last])
     return out.getvalue()
 
@@ -48,13 +46,3 @@ def loss_quantities(domains: tuple[str, ...]) -> tuple[Quantity, ...]:
             Quantity("loss", split),
         )
     )
-
-
-def _numbers(
-    group: Group, quantities: tuple[Quantity, ...], spread: SpreadKind
-) -> Iterator[float | str]:
-    for quantity in quantities:
-        one = group.estimate(quantity)
-        width = one.spread(spread)
-        yield one.mean
-        yield "" if width is None else width

@@ -117,14 +117,14 @@ class CapturedIteration:
     def _batch_losses(self) -> None:
         parts = self._images, self._labels, self._pool, self._draw
         self._f = batch_losses(self._learner, *parts)
+        self._f_all = of_all(self._learner, self._f, self._draw.domains)
 
     def _descend(self) -> None:
         self._weights.copy_(self._learner.adversary.weights)
-        self._f_all = of_all(self._learner, self._f, self._draw.domains)
         descend(self._learner, self._f, self._draw.domains)
 
     def _answer(self) -> None:
-        answer(self._learner, self._f.detach(), self._draw.domains)
+        answer(self._learner, *self._f_all)
 
     @contextmanager
     def _rate_on_device(self) -> Iterator[None]:

@@ -113,19 +113,20 @@ def iterate(
         drawn = None if draw.domains is None else sent(draw.domains, pool.device)
     with clock.part("model"):
         losses = batch_losses(learner, images, labels, pool, draw)
+        seen = of_all(learner, losses, drawn)
     weighs = losses_weighed(learner, batches)
     if weighs == "current":
         with clock.part("adversary"):
-            answer(learner, losses, drawn)
+            answer(learner, *seen)
     with clock.part("model"):
         if learner.average is not None:
             learner.average.include(learner.model, learner.iteration + 1)
         descend(learner, losses, drawn)
         learner.schedule.step()
-        history.record(learner.adversary.weights, *of_all(learner, losses, drawn))
+        history.record(learner.adversary.weights, *seen)
     if weighs == "next":
         with clock.part("adversary"):
-            answer(learner, losses, drawn)
+            answer(learner, *seen)
     learner.iteration += 1
 
 
@@ -164,10 +165,10 @@ def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None =
     learner.optimizer.step()
 
 
-def answer(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:
-    """The adversary's answer to f̂ᵗ, if it feeds on batches, and the score of what it played."""
+def answer(learner: Learner, losses: torch.Tensor, present: torch.Tensor | None = None) -> None:
+    """The adversary's answer to f̂ᵗ (of `of_all`), if it feeds on batches, and its play's score."""
     if learner.adversary.feeds_on == "batch":
-        play = learner.adversary.update(*of_all(learner, losses, drawn))
+        play = learner.adversary.update(losses, present)
         if learner.regret is not None:
             learner.regret.update(play)
 

@@ -20,7 +20,7 @@ from robustmd.ranges import DISTRIBUTION, is_number
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import Run, collect
 
-TUNED = ("learning_rate", "momentum", "weight_decay", "domains_per_batch")  # of training
+ITS_OWN = (*settings.TUNED, "domains_per_batch")  # of training, which need not be the same
 DIGITS = 6  # of f*; more would only make config.yaml hard to read
 
 
@@ -94,7 +94,7 @@ def _protocol(config: Mapping[str, Any]) -> Any:
     except (KeyError, TypeError, AttributeError):  # config.yaml of another program, or by hand
         return None
     shared = {k: v for k, v in identity.items() if k not in ("method", "evaluation")}
-    shared["training"] = {k: v for k, v in shared["training"].items() if k not in TUNED}
+    shared["training"] = {k: v for k, v in shared["training"].items() if k not in ITS_OWN}
     return canonical(shared)
 
 

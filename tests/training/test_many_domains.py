@@ -25,7 +25,7 @@ from robustmd.training.captured import CapturedIteration, why_not
 from robustmd.training.clock import Clock
 from robustmd.training.history import Diverged, History
 from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import answer, descend, iterate, losses_weighed
+from robustmd.training.loop import answer, descend, iterate, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool
 from robustmd.training.resident import resident_splits
 
@@ -119,10 +119,10 @@ def _learner_of(model: nn.Module, adversary: Any) -> Learner:
 def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
     ours, theirs = (ProjectedAscent(3, L2(), lam=1.0, total_steps=9) for _ in range(2))
     learner = _learner_of(nn.Linear(1, 1), ours)
-    answer(learner, torch.tensor([3.0, 1.0]), torch.tensor([0, 2]))
+    answer(learner, *of_all(learner, torch.tensor([3.0, 1.0]), torch.tensor([0, 2])))
     theirs.update(torch.tensor([3.0, 2.0, 1.0]))  # never seen: the mean of the others
     assert ours.weights.equal(theirs.weights)
-    answer(learner, torch.tensor([5.0]), torch.tensor([1]))
+    answer(learner, *of_all(learner, torch.tensor([5.0]), torch.tensor([1])))
     theirs.update(torch.tensor([3.0, 5.0, 1.0]))
     assert ours.weights.equal(theirs.weights)
 
