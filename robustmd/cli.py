@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from robustmd import __version__
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable
 
 USAGE = """\
 robustmd: one model for several domains, so that its worst domain does well.
@@ -158,7 +158,7 @@ def guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except UserError as error:
-        print(f"robustmd: {_on_one_line(str(error))}", file=sys.stderr)
+        print(f"robustmd: {printable(error)}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `robustmd runs | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -167,11 +167,6 @@ def guarded(command: Callable[[], int]) -> int:
         print("robustmd: interrupted", file=sys.stderr)
         return 130
     except Exception:
-        traceback.print_exc()
+        print(*map(printable, traceback.format_exc().splitlines()), sep="\n", file=sys.stderr)
         print("robustmd: this is a bug of ours; the lines above say where", file=sys.stderr)
         return 1
-
-
-def _on_one_line(text: str) -> str:
-    """With what would break the line, or steer the terminal, written out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -115,6 +115,7 @@ OPTIONS: Mapping[str, Mapping[str, type]] = {
     "backbone": BACKBONES,
     "method": METHODS,
 }
+GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "row", "experiment")  # folders of conf/
 SECTIONS: Mapping[str, type] = {
     "training": Training,
     "evaluation": Evaluation,

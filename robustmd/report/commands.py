@@ -1,16 +1,14 @@
 """The command line that makes a run again, or with other seeds."""
 
-import re
 from collections.abc import Sequence
 
 from robustmd.runs import rerun
 from robustmd.runs.run import Run
-
-_OWN = re.compile(r"[+~]*(seed|hydra\..*)=")  # which of many it was
+from robustmd.runs.untrusted import Unreadable
 
 
 def command_for(run: Run, seeds: Sequence[int], *, again: bool = False) -> str:
-    """ "robustmd train -m data=digits method=opt seed=3,4".
+    """ "robustmd train -m data=digits method=opt seed=3,4", or why there is none.
 
     From the overrides that the run wrote down; where it wrote none, every setting of its
     config.yaml that can change a number is named.
@@ -21,9 +19,8 @@ def command_for(run: Run, seeds: Sequence[int], *, again: bool = False) -> str:
         again: with force=true, for a run that says of itself that it is finished.
     """
     try:
-        found = [o for o in rerun.overrides(run.config, run.environment) if not _OWN.match(o)]
-    except (KeyError, TypeError):  # a foreign config.yaml that names no backbone
-        found = [f"data={rerun.hydra_value(run.data)}", f"method={rerun.hydra_value(run.method)}"]
+        found = rerun.overrides(run.config, run.environment, seeds=seeds)
+    except Unreadable as reason:
+        return f"not known: {reason}"
     many = ["-m"] if len(seeds) > 1 else []
-    seed = f"seed={','.join(map(str, seeds))}"
-    return rerun.command([*many, *found, seed, *(["force=true"] * again)])
+    return rerun.command([*many, *found, *(["force=true"] * again)])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from robustmd.report.aggregate import Section, seed_of
-from robustmd.report.commands import command_for
 from robustmd.report.compute import total_seconds
 from robustmd.report.names import clean
 from robustmd.report.settings_key import UNSET, differing, settings_of, short_key, shown_value
@@ -16,7 +15,7 @@ from robustmd.runs.run import Problem, Run
 class RunEntry:
     """One run directory. `path` is relative to the outputs folder; `differences` are (key, value)
     of the settings that are not the same in all rows of its table; `reason` says why it is left
-    out, "" where it is not; `command` makes it again."""
+    out, "" where it is not."""
 
     path: str
     data: str
@@ -27,7 +26,6 @@ class RunEntry:
     seconds: float | None
     device: str
     differences: tuple[tuple[str, str], ...]
-    command: str | None
 
 
 def section_entries(section: Section, others: Iterable[Problem] = ()) -> tuple[RunEntry, ...]:
@@ -54,7 +52,7 @@ def left_out_entry(
         return _entry(problem.run, label or problem.run.label, keys, problem.reason)
     reason, seed = clean(problem.reason), seed_of(problem)
     path = clean(problem.path.relative_to(outputs).as_posix())
-    return RunEntry(path, "", clean(label or ""), seed, "unknown", reason, None, "", (), None)
+    return RunEntry(path, "", clean(label or ""), seed, "unknown", reason, None, "", ())
 
 
 def _entry(run: Run, label: str, keys: Iterable[str], reason: str | None) -> RunEntry:
@@ -72,5 +70,4 @@ def _entry(run: Run, label: str, keys: Iterable[str], reason: str | None) -> Run
         seconds=total_seconds(run) if run.seconds else None,
         device=clean(run.device),
         differences=differences,
-        command=clean(command_for(run, (run.seed,))),
     )

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable
 from robustmd.runs import rerun
 from robustmd.runs.cleaning import remove
 from robustmd.runs.listing import Listed, differences, list_runs
+from robustmd.runs.untrusted import Unreadable
 
 EPILOG = """\
 status: finished, running, interrupted (by a signal), failed, diverged, cut off (its process has
@@ -76,12 +77,13 @@ def run(args: argparse.Namespace) -> int:
 def _print_list(runs: Sequence[Listed], root: Path) -> None:
     if not runs:
         return
-    rows = [COLUMNS]
+    rows: list[tuple[str, ...]] = [COLUMNS]
     for found, difference in zip(runs, differences(runs), strict=True):
         done = "" if found.done is None else f"{found.done}/{found.total}"
         loss = "" if found.worst_loss is None else f"{found.worst_loss:.4f}"
         place = str(found.path.relative_to(root)) if found.path != root else "."
-        rows.append((place, found.status, done, loss, _age(found.age), difference))
+        shown = (place, found.status, done, loss, _age(found.age), difference)
+        rows.append(tuple(map(printable, shown)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
     for number, row in enumerate(rows):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
@@ -103,12 +105,9 @@ def _print_commands(runs: Sequence[Listed]) -> int:
             arguments = rerun.overrides(
                 one.config, one.environment, outputs=rerun.tree_of(one.path)
             )
-        except (KeyError, TypeError, AttributeError, IndexError):
+        except (Unreadable, IndexError) as reason:
             unknown += 1
-            print(  # noqa: T201
-                f"robustmd: {one.path}: {one.message or 'config.yaml'}: its command is not known",
-                file=sys.stderr,
-            )
+            _complain(f"{one.path}: left out: {reason if one.config else one.message}")
         else:
             _say(rerun.command(arguments))
     return 1 if unknown else 0
@@ -128,7 +127,7 @@ def _clean(runs: Sequence[Listed], root: Path, sure: bool) -> int:
             remove(one.path, root)
         except (UserError, OSError) as error:
             failed += 1
-            print(f"robustmd: {error}", file=sys.stderr)  # noqa: T201
+            _complain(str(error))
     _say(f"{len(runs) - failed} runs removed")
     return 1 if failed else 0
 
@@ -140,4 +139,8 @@ def _agreed(count: int) -> bool:
 
 
 def _say(line: str) -> None:
-    print(line)  # noqa: T201
+    print(printable(line))  # noqa: T201
+
+
+def _complain(line: str) -> None:
+    print(f"robustmd: {printable(line)}", file=sys.stderr)  # noqa: T201

@@ -72,8 +72,8 @@ def _listed(path: Path, root: Path) -> Listed:
         message = summary["message"]
     return Listed(
         path,
-        _plain(status),
-        _plain(message),
+        status,
+        message,
         _count(summary, "iterations_done"),
         _count(summary, "iterations"),
         _worst_loss(path, root, summary),
@@ -163,10 +163,10 @@ def _flat(config: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for group in COMPARED:
         for key, value in _leaves(config.get(group), group):
-            found[key] = _plain(_shown(value))
+            found[key] = _shown(value)
     runtime = config.get("runtime")
     if isinstance(runtime, Mapping) and "precision" in runtime:
-        found["runtime.precision"] = _plain(str(runtime["precision"]))
+        found["runtime.precision"] = str(runtime["precision"])
     return found
 
 
@@ -180,8 +180,3 @@ def _leaves(value: object, key: str) -> Iterable[tuple[str, object]]:
 
 def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _plain(text: str) -> str:
-    """Without what could steer a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)

@@ -1,19 +1,32 @@
-"""The command line that makes a run, or goes on with one: from what its directory recorded."""
+"""The command line that makes a run, or goes on with one: from what its directory recorded.
+
+A record may be a stranger's and its command goes to a shell, so only options of the groups that
+robustmd has and plain values of its own keys are ever written.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from robustmd.errors import printable
+from robustmd.runs.untrusted import Unreadable
+from robustmd.settings import GROUPS, OPTIONS, SECTIONS, Config, leaves_of
+
 DEPTH = 4  # <outputs>/<data>/<method>/<8 hex>/seed=<n>
-GROUPS = ("data", "backbone", "method")  # one option each, by name
-SECTIONS = ("training", "evaluation")  # what else can change a number
-PATH_KEYS = ("data.root", "data.manifest", "data.other")  # relative to where the command was typed
+CHANGING = ("training", "evaluation")  # what else can change a number
+PATHS = ("data.root", "data.manifest", "method.run", "paths.data", "paths.cache", "paths.outputs")
+WEIGHTS, NO_FILE = "backbone.weights", ("imagenet", "none", "")  # a path, or one of these
 NOT_REPEATED = ("force", "resume", "paths.outputs")
+LONGEST = 50_000  # characters of all overrides; the weights of 1,000 domains are fewer
+SHOWN = 80  # characters of an override that is refused
 _PLAIN = re.compile(r"[A-Za-z_/][\w./:+@-]*", re.ASCII)  # what Hydra takes for text without quotes
+_OPTION = re.compile(r"\w+(/\w+)*", re.ASCII)  # no "..", which would lead Hydra out of conf/
 _WORDS = ("null", "true", "false", "yes", "no", "on", "off", "nan", "inf")
 
 
@@ -22,9 +35,9 @@ def overrides(
     environment: Mapping[str, Any],
     *,
     outputs: Path | None = None,
-    seed: int | None = None,
+    seeds: Sequence[int] = (),
 ) -> list[str]:
-    """`key=value` arguments of `robustmd train` that lead to the run of this config.
+    """`key=value` arguments of `robustmd train` that lead to the run of this config, from anywhere.
 
     What the user typed, where environment.json has it; else every value of config.yaml.
 
@@ -32,18 +45,80 @@ def overrides(
         config: the run's config.yaml.
         environment: its environment.json; may be empty.
         outputs: the outputs tree to name in `paths.outputs`; None: name none.
-        seed: another seed than the run's own, for a run that does not exist yet.
+        seeds: other seeds than the run's own, for runs that do not exist yet.
+
+    Raises:
+        Unreadable: the record is none, or holds what is no group's option and no key's plain value.
     """
     typed = environment.get("overrides")
-    if isinstance(typed, list) and all(isinstance(item, str) and "=" in item for item in typed):
-        found = [_from_folder(o, environment) for o in typed if _key(o) not in NOT_REPEATED]
-    else:
-        found = list(_from_config(config))
-    if seed is not None:
-        found = [o for o in found if _key(o) != "seed"] + [f"seed={seed}"]
+    try:
+        found = list(_from_config(config)) if typed is None else list(typed)
+        if sum(map(len, found)) > LONGEST:
+            raise Unreadable(f"its settings have more than {LONGEST} characters")
+        settled = [_settled(override, environment.get("folder")) for override in found]
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        raise Unreadable("its record names no settings of robustmd train") from None
+    left_out = (*NOT_REPEATED, "seed") if seeds else NOT_REPEATED
+    kept = [text for key, text in settled if key not in left_out]
+    if seeds:
+        kept.append(f"seed={','.join(map(str, seeds))}")
     if outputs is not None:
-        found.append(f"paths.outputs={hydra_value(str(outputs))}")
-    return found
+        kept.append(_settled(f"paths.outputs={hydra_value(str(outputs))}", None)[1])
+    return kept
+
+
+def _settled(text: str, folder: object) -> tuple[str, str]:
+    """The key of an override, and the override with its path absolute; `folder` is where it was
+    typed. Raises `Unreadable` for what is more than a plain setting."""
+    key, value, is_plain = _parsed(text)
+    if not is_plain or not text.isprintable():
+        shown = printable(text[:SHOWN]) + "…" * (len(text) > SHOWN)
+        raise Unreadable(f"{shown}: is no plain setting, so no command is made of it")
+    is_path = key in PATHS or (key == WEIGHTS and value not in NO_FILE)
+    if not is_path or value is None or str(value).startswith(("/", "~")):
+        return key, text
+    if not isinstance(folder, str) or not Path(folder).is_absolute():
+        raise Unreadable(f"{key}: is relative, and environment.json does not say to what folder")
+    absolute = f"{text.partition('=')[0]}={hydra_value(str(Path(folder) / str(value)))}"
+    return _settled(absolute, None)
+
+
+@cache
+def _parsed(text: str) -> tuple[str, Any, bool]:
+    """Key and value, and whether they are an option of a group or a plain value of a known key."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser  # noqa: PLC0415
+    from hydra.core.override_parser.types import OverrideType  # noqa: PLC0415
+    from hydra.errors import HydraException  # noqa: PLC0415
+
+    try:
+        found = OverridesParser.create().parse_override(text)
+    except HydraException:
+        return "", None, False
+    key, value = found.key_or_group, found.value()
+    if found.package is not None or found.is_sweep_override() or found.type == OverrideType.DEL:
+        return key, value, False
+    if key in GROUPS:
+        option = value is None or (isinstance(value, str) and _OPTION.fullmatch(value))
+        return key, value, bool(option) and found.type == OverrideType.CHANGE
+    return key, value, key in _known_keys() and _is_plain(value)
+
+
+@cache
+def _known_keys() -> frozenset[str]:
+    """Every key that some option has."""
+    parts = [(group, schema) for group in OPTIONS for schema in OPTIONS[group].values()]
+    parts += SECTIONS.items()
+    keys = (f"{part}.{key}" for part, schema in parts for key, _ in leaves_of(schema))
+    top = (item.name for item in dataclasses.fields(Config))
+    return frozenset(key for key in (*keys, *top) if key.rpartition(".")[2] != "name")
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, str):
+        return value.isprintable() and "${" not in value  # Hydra would look up what it names
+    return value is None or isinstance(value, int | float)
 
 
 def command(arguments: list[str]) -> str:
@@ -76,23 +151,10 @@ def _escaped(mark: str) -> str:
     return f"\\{mark}" if mark else ""
 
 
-def _key(override: str) -> str:
-    return override.partition("=")[0].lstrip("+~")
-
-
-def _from_folder(override: str, environment: Mapping[str, Any]) -> str:
-    """A relative path among the overrides, as seen from anywhere."""
-    folder = environment.get("folder")
-    value = override.partition("=")[2]
-    if _key(override) not in PATH_KEYS or not isinstance(folder, str) or not _PLAIN.match(value):
-        return override
-    return f"{_key(override)}={hydra_value(str(Path(folder) / value))}"
-
-
 def _from_config(config: Mapping[str, Any]) -> Iterator[str]:
-    for group in GROUPS:
+    for group in OPTIONS:
         yield f"{group}={hydra_value(config[group]['name'])}"
-    for part in (*GROUPS, *SECTIONS):
+    for part in (*OPTIONS, *CHANGING):
         values = config.get(part)
         for key, value in _leaves(values if isinstance(values, Mapping) else {}, part):
             if key != f"{part}.name":

@@ -1,6 +1,5 @@
 """What a reader gets from a run directory: `Run`, its `Measurement`s, and `Problem`s."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,14 +88,6 @@ class Run:
         """λ of the method's regularizer, None where the method has none."""
         lam = self.config["method"].get("lam")
         return float(lam) if isinstance(lam, int | float) else None
-
-    @property
-    def command(self) -> str | None:
-        """What makes (or goes on with) this run, where environment.json records its overrides."""
-        overrides = self.environment.get("overrides")
-        if not isinstance(overrides, list) or not all(isinstance(o, str) for o in overrides):
-            return None
-        return shlex.join(["robustmd", "train", *overrides])
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -15,10 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from robustmd.errors import UserError
-from robustmd.settings import OPTIONS
+from robustmd.settings import GROUPS
 from robustmd.typed import unknown_key
-
-GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "row", "experiment")
 
 
 def composed_error(error: Exception, arguments: Sequence[str]) -> str:

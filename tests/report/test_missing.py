@@ -96,9 +96,9 @@ def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs)
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("a b", "paths.data='a b'"),
+        ("/a b", "paths.data='/a b'"),
         ("/plain/path", "paths.data=/plain/path"),
-        ('it\'s "so"', "paths.data='it\\'s \"so\"'"),
+        ('/it\'s "so"', "paths.data='/it\\'s \"so\"'"),
     ],
 )
 def test_paths_are_quoted_for_hydra_and_the_shell(outputs, value, text):
@@ -151,9 +151,13 @@ def test_every_run_directory_is_an_entry(outputs, tmp_path):
     assert ("λ", "0.1") in next(e for e in result.report.entries if "/1/" in e.path).differences
 
 
-def test_a_foreign_config_still_gives_a_command(outputs):
-    path = outputs.run("even")
-    environment(path, overrides=None)
-    (run,) = collect(outputs.root).runs
-    run.config.pop("backbone", None)
-    assert command_for(run, (4,)) == "robustmd train data=toy method=even seed=4"
+def test_where_a_record_makes_no_command_the_reason_stands_in_its_place(outputs, tmp_path):
+    outputs.run("even", 0)
+    path = outputs.run("even", 1, extra={"status": "failed"})
+    hostile = "+hydra.callbacks.x={_target_: pandas.read_pickle, filepath_or_buffer: p.pkl}"
+    environment(path, overrides=["method=even", "data=toy", hostile])
+    section, result = report_of(outputs, tmp_path)
+    (gap,) = section.missing
+    assert gap.command.startswith("not known: +hydra.callbacks.x=")
+    for page in (result.page, result.html):
+        assert "robustmd train method=even" not in page.read_text("utf-8")

@@ -92,6 +92,20 @@ def test_commands_go_on_with_the_runs_where_they_are(outputs, capsys) -> None:
     assert line == f"robustmd train method=opt data=toy seed=3 paths.outputs={root}"
 
 
+def test_a_record_that_would_run_code_is_left_out_and_the_others_are_not(outputs, capsys) -> None:
+    stopped = {"status": "interrupted"}
+    path = outputs.run("opt", 0, extra=stopped)
+    outputs.run("opt", 1, extra=stopped)
+    record = json.loads((path / "environment.json").read_text("utf-8"))
+    record["overrides"].append("+hydra.callbacks.x={_target_: os.abort}")
+    (path / "environment.json").write_text(json.dumps(record), "utf-8")
+    assert cli.main(["runs", str(outputs.root), "--failed", "--rerun-command"]) == 1
+    printed = capsys.readouterr()
+    (command,), (complaint,) = printed.out.splitlines(), printed.err.splitlines()
+    assert "seed=1" in command
+    assert f"{path}: left out: +hydra.callbacks.x=" in complaint
+
+
 def test_a_run_whose_command_is_lost_is_named(outputs, capsys) -> None:
     path = outputs.run()
     (path / "config.yaml").unlink()

@@ -44,7 +44,6 @@ def test_a_run_is_read_whole(outputs):
     assert (run.worst_loss("train"), run.worst_accuracy("train")) == (0.5, 80.0)
     assert (run.worst_loss("test"), run.worst_accuracy("test")) == (0.9, 75.0)
     assert run.final["train"]["a"].examples == 40
-    assert run.command == "robustmd train method=opt data=toy seed=3"
 
 
 def test_tables_have_declared_types(outputs):
@@ -183,7 +182,6 @@ def test_without_an_environment_the_run_counts_and_this_is_said(outputs):
     (outputs.run() / "environment.json").unlink()
     found, problem = only_problem(outputs)
     assert len(found.runs) == 1
-    assert found.runs[0].command is None
     assert problem.scope == "remark"
 
 

@@ -11,34 +11,110 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from tiny import composed
 
+from robustmd.errors import printable
 from robustmd.runs import rerun
 from robustmd.runs.identity import config_hash
+from robustmd.runs.untrusted import Unreadable
 from robustmd.settings import as_dict, number_changing
 
 
 def test_what_was_typed_is_typed_again_but_for_where_and_how() -> None:
     typed = [
         "method=opt",
+        "row=fair/opt_0",
         "method.lam=0.1",
+        "+training.domains_per_batch=2",
         "seed=3",
         "force=true",
-        "paths.outputs=x",
+        "paths.outputs=/x",
         "resume=false",
     ]
     found = rerun.overrides({}, {"overrides": typed}, outputs=Path("/data/my runs"))
-    assert found == ["method=opt", "method.lam=0.1", "seed=3", "paths.outputs='/data/my runs'"]
+    assert found == [*typed[:5], "paths.outputs='/data/my runs'"]
     assert shlex.split(rerun.command(found)) == ["robustmd", "train", *found]
 
 
-def test_another_seed_takes_the_place_of_the_runs_own() -> None:
-    found = rerun.overrides({}, {"overrides": ["seed=3", "method=even"]}, seed=5)
-    assert found == ["method=even", "seed=5"]
+def test_other_seeds_take_the_place_of_the_runs_own() -> None:
+    found = rerun.overrides({}, {"overrides": ["++seed=3", "method=even"]}, seeds=[5, 6])
+    assert found == ["method=even", "seed=5,6"]
 
 
-def test_relative_data_are_found_from_anywhere() -> None:
-    environment = {"overrides": ["data=folder", "data.root=my/images"], "folder": "/home/a b"}
-    found = rerun.overrides({}, environment)
-    assert found == ["data=folder", "data.root='/home/a b/my/images'"]
+@pytest.mark.parametrize(
+    ("typed", "absolute"),
+    [
+        ("data.root=my/images", "data.root='/home/a b/my/images'"),
+        ('data.root="a b"', "data.root='/home/a b/a b'"),
+        ("+data.manifest=a b.csv", "+data.manifest='/home/a b/a b.csv'"),
+        ("backbone.weights=w.pth", "backbone.weights='/home/a b/w.pth'"),
+        ("backbone.weights=imagenet", "backbone.weights=imagenet"),
+        ("method.run='it\\'s'", "method.run='/home/a b/it\\'s'"),
+        ("paths.data=/x", "paths.data=/x"),
+        ("paths.cache='~/x'", "paths.cache='~/x'"),
+        ("paths.cache=null", "paths.cache=null"),
+    ],
+)
+def test_relative_paths_are_found_from_anywhere(typed: str, absolute: str) -> None:
+    environment = {"overrides": [typed], "folder": "/home/a b"}
+    assert rerun.overrides({}, environment) == [absolute]
+
+
+HOSTILE = [
+    "+hydra.callbacks.x={_target_: pandas.read_pickle, filepath_or_buffer: p.pkl}",
+    "hydra.run.dir=/x",
+    "hydra/launcher=joblib",
+    "--cfg=job",
+    "--config-dir=/x",
+    "-m",
+    "~method",
+    "~training.iterations",
+    "data@hydra.callbacks=x",
+    "+data=digits",
+    "method={_target_: os.system}",
+    "data=../../../tmp/x",
+    "experiment=/tmp/x",
+    "method=opt,even",
+    "method.lam=choice(1,2)",
+    "data.root=${oc.env:HOME}",
+    "data.root='/x\n/y'",
+    "data.root='/x\x1b]0;y\x07'",
+    "data.root='/x\u202ey'",
+    "data.root=x",  # relative to a folder that the record does not name
+    "method\n.lam=1",
+    "method.name=ot",
+    "+method.unknown=1",
+    "method.prior={a: 1}",
+    "method.prior=[1,{a: 1}]",
+    "method.prior=[" + "1," * 30_000 + "1]",
+    "method.prior=" + "[" * 5_000,
+    "",
+]
+
+
+@pytest.mark.parametrize("override", HOSTILE, ids=lambda override: override[:30].encode())
+def test_what_is_no_plain_setting_is_never_made_a_command(override: str) -> None:
+    with pytest.raises(Unreadable) as reason:
+        rerun.overrides({}, {"overrides": ["method=opt", override, "seed=0"]})
+    assert printable(reason.value) == str(reason.value)
+    assert len(str(reason.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": {"name": "opt", "lam +hydra.x": 1}},
+        {"method": {"name": "opt", "lam": {"_target_": "os.system"}}},
+        {"method": {"name": "opt seed=1"}},
+        {"data": {"name": "../x"}},
+        {"training": {"iterations": "${oc.env:HOME}"}},
+        {"paths": {"data": "/x\n/y"}},
+        {"paths": {"data": "x"}},
+        {"backbone": 5},
+        {"seed": "0 hydra.run.dir=/x\n"},
+    ],
+)
+def test_a_config_that_is_not_ours_makes_no_command(change: dict[str, Any]) -> None:
+    with pytest.raises(Unreadable):
+        rerun.overrides(as_dict(composed("method=opt")) | change, {})
 
 
 @pytest.mark.parametrize(
