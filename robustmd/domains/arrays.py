@@ -14,6 +14,7 @@ import numpy as np
 from robustmd.domains.checksums import BLOCK_BYTES, new_array_digest, update_array_digest
 from robustmd.domains.journal import Journal, Mark
 from robustmd.domains.manifest import FileState
+from robustmd.domains.shared import share
 
 DTYPES = (np.dtype("uint8"), np.dtype("<i8"))  # pixels and labels; nothing else is kept
 MARK_SECONDS = 5.0  # of work that a cut may cost
@@ -68,6 +69,7 @@ class ArrayWriter:
         """
         path = file_of(self.folder, name)
         path.touch()
+        share(path)  # another member of the group may go on after a cut
         with path.open("r+b") as file:
             growing = _Growing(file, name, dtype, shape)
             mark = self.journal.mark(name) if self.journal else None

@@ -19,8 +19,8 @@ from robustmd.domains.listing import (
     checked_name,
     few,
     shown,
-    state_of,
 )
+from robustmd.domains.stamp import stamp_of
 from robustmd.errors import UserError
 
 LITTER = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
@@ -100,9 +100,8 @@ class _Walk:
                 self.passed_over.append(self.name(path))
                 continue
             found = True
-            size, mtime_ns = state_of(path) or (0, 0)
             relative = path.relative_to(self.root).as_posix()
-            yield Listed(domain, label, split, relative, size, mtime_ns)
+            yield Listed(domain, label, split, relative, stamp_of(path))
         if not found:
             self.empty.append(self.name(folder))
 

@@ -13,6 +13,7 @@ from typing import Any
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, DomainSet
 from robustmd.domains.duplicates import Place, Shared, find_duplicates, stored_rows
+from robustmd.domains.shared import make_folder
 
 VERSION = 1  # raise it when the same data gives another answer
 MAX_BYTES = 1 << 20
@@ -72,7 +73,7 @@ def _write(path: Path, found: tuple[Shared, ...]) -> None:
         [s.first.domain, s.first.split, s.second.domain, s.second.split, s.images, s.examples]
         for s in found
     ]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     partial.write_text(json.dumps({"version": VERSION, "shared": rows}) + "\n", "utf-8")
     partial.replace(path)

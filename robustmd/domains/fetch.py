@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from robustmd.domains.checksums import file_md5
 from robustmd.domains.lock import held
 from robustmd.domains.official import Origin
+from robustmd.domains.shared import make_folder
 
 Say = Callable[[str], None]
 TIMEOUT = 20.0  # seconds without a byte
@@ -45,7 +46,7 @@ def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
     target = folder / origin.name
     lock = folder / f"{origin.name}.lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with held(lock, f"fetching {origin.name}", say):
             if not target.exists():
                 _from_any_mirror(origin, target, say)

@@ -14,7 +14,8 @@ from pathlib import Path
 from robustmd.domains.breeds import Breed
 from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.imagenet_truth import validation_classes
-from robustmd.domains.listing import Listed, few, shown, state_of
+from robustmd.domains.listing import Listed, few, shown
+from robustmd.domains.stamp import stamp_of
 from robustmd.errors import UserError
 
 NAME = "imagenet"
@@ -96,9 +97,8 @@ def _flat(folder: Path, data_dir: Path, breeds: Sequence[Breed]) -> Iterator[Lis
 
 
 def _listed(path: Path, data_dir: Path, breed: Breed, split: str) -> Listed:
-    size, mtime_ns = state_of(path) or (0, 0)
     relative = path.relative_to(data_dir).as_posix()
-    return Listed(NAME, breed.name, split, relative, size, mtime_ns)
+    return Listed(NAME, breed.name, split, relative, stamp_of(path))
 
 
 def _check_whole(files: Sequence[Listed], folder: Path, breeds: Sequence[Breed]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import stat
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from robustmd.domains.stamp import Stamp
 from robustmd.errors import UserError
 
 SHOWN = 10  # of a longer list in a message
@@ -24,15 +24,14 @@ class Listed:
 
     domain, label: their names; split: train, val or test, "" where it is to be drawn
     path: relative to the listing's folder
-    size, mtime_ns: of the file; 0 where there is none, which is found when it is to be decoded
+    stamp: of the file; NO_FILE where there is none, which is found when it is to be decoded
     """
 
     domain: str
     label: str
     split: str
     path: str
-    size: int
-    mtime_ns: int
+    stamp: Stamp
 
 
 @dataclass(frozen=True)
@@ -90,19 +89,8 @@ class Listing:
 
     def text(self) -> str:
         """All of it, one file a line: two listings are of the same files iff their texts agree."""
-        rows = (
-            json.dumps([f.domain, f.label, f.split, f.path, f.size, f.mtime_ns]) for f in self.files
-        )
+        rows = (json.dumps([f.domain, f.label, f.split, f.path, *f.stamp]) for f in self.files)
         return "\n".join([json.dumps(str(self.folder)), *rows, ""])
-
-
-def state_of(path: Path) -> tuple[int, int] | None:
-    """(bytes, time of change in ns) of a file; None for what is no file or leads nowhere."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):  # ValueError: a null character
-        return None
-    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 def clean(name: str) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from robustmd.domains.shared import permissions
+
 
 @contextmanager
 def held(path: Path, waiting_for: str, say: Callable[[str], None]) -> Iterator[None]:
@@ -16,7 +18,7 @@ def held(path: Path, waiting_for: str, say: Callable[[str], None]) -> Iterator[N
     The operating system gives the lock back when its holder ends, however it ends. Raises OSError
     where the lock file cannot be made.
     """
-    lock = FileLock(path)
+    lock = FileLock(path, mode=permissions(path.parent, 0o666))  # a group may share the folder
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -1,7 +1,7 @@
 """manifest.json of a prepared store: what it was made from, and what belongs in it.
 
-A store is valid only with its manifest, which is written last. Files are recognised by size and
-time of change, which costs nothing, and by checksum where these differ.
+A store is valid only with its manifest, which is written last. Files are recognised by their
+stamp, which costs nothing, and by checksum where that differs.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from robustmd.domains.stamp import Stamp
 
 FILE = "manifest.json"
 FORMAT = 1
@@ -20,22 +23,19 @@ _ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 @dataclass(frozen=True)
 class FileState:
-    """A file as it was when last seen whole: its stat, and the checksum of its content."""
+    """A file as it was when last seen whole: its stamp, and the checksum of its content."""
 
-    size: int
-    mtime_ns: int
+    stamp: Stamp
     checksum: str
 
     def unchanged(self, path: Path) -> bool:
-        """Whether size and time of change are still the same. Raises OSError."""
-        now = path.stat()
-        return (now.st_size, now.st_mtime_ns) == (self.size, self.mtime_ns)
+        """Whether its stamp is still the same. Raises OSError."""
+        return Stamp.of(path) == self.stamp
 
     @classmethod
     def of(cls, path: Path, checksum: str) -> FileState:
         """The file's present state. Raises OSError."""
-        now = path.stat()
-        return cls(now.st_size, now.st_mtime_ns, checksum)
+        return cls(Stamp.of(path), checksum)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,13 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Write it to `folder` so that it is there whole or not at all. Raises OSError."""
-        text = json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
+        content = {
+            "format": FORMAT,
+            "key": self.key,
+            "sources": {name: _plain(state) for name, state in self.sources.items()},
+            "arrays": {name: _plain(state) for name, state in self.arrays.items()},
+        }
+        text = json.dumps(content, indent=1)
         partial = folder / f"{FILE}.{os.getpid()}.part"
         with partial.open("w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -79,8 +85,15 @@ class Manifest:
         return manifest
 
 
-def _states(content: dict[str, dict[str, object]]) -> dict[str, FileState]:
+def _plain(state: FileState) -> dict[str, object]:
+    return {**state.stamp._asdict(), "checksum": state.checksum}
+
+
+def _states(content: dict[str, dict[str, Any]]) -> dict[str, FileState]:
+    """A store from before ctime_ns was kept has a stamp that no file has: its checksums decide."""
     return {
-        str(name): FileState(int(s["size"]), int(s["mtime_ns"]), str(s["checksum"]))  # type: ignore[call-overload]
+        str(name): FileState(
+            Stamp(int(s["size"]), int(s["mtime_ns"]), int(s.get("ctime_ns", 0))), str(s["checksum"])
+        )
         for name, s in content.items()
     }

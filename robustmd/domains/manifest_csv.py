@@ -15,8 +15,8 @@ from robustmd.domains.listing import (
     clean,
     few,
     shown,
-    state_of,
 )
+from robustmd.domains.stamp import NO_FILE, stamp_of
 from robustmd.errors import UserError
 
 NEEDED = ("path", "domain", "label")
@@ -36,13 +36,13 @@ def list_manifest(manifest: Path, *, outside: bool) -> Listing:
     _check_paths(rows, where, outside)
     folder, files, missing = manifest.parent, [], []
     for line, row in rows:
-        state = state_of(folder / row["path"])
-        if state is None:
+        stamp = stamp_of(folder / row["path"])
+        if stamp == NO_FILE:
             missing.append(f"{shown(row['path'])} (line {line})")
             continue
         domain = checked_name("domain", row["domain"], f"{where}, line {line}")
         label = checked_name("label", row["label"], f"{where}, line {line}")
-        files.append(Listed(domain, label, row["split"], row["path"], *state))
+        files.append(Listed(domain, label, row["split"], row["path"], stamp))
     if missing:
         raise UserError(
             f"{where}: {len(missing):,} of {len(rows):,} files are missing: {few(missing)}; "

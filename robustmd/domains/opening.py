@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,8 +37,8 @@ def open_current(
 
     sources: file name → path of the files it should be made from; None: whichever it was made from
     md5: checksum of a source's content
-    thorough: compare checksums where size or time of change differ, and note the new times in the
-        manifest; otherwise such a difference is reason enough. It needs the store's lock.
+    thorough: compare checksums where stamps differ, and note the new stamps in the manifest, where
+        that can be written; otherwise such a difference is reason enough.
 
     Raises NotCurrentError if the store has to be prepared (again), UserError if a source cannot be
     read.
@@ -53,15 +54,26 @@ def open_current(
         known = {name: _source(path, known[name], md5, thorough) for name, path in sources.items()}
     renewed = Manifest(manifest.key, known, states)
     if renewed != manifest:
-        try:
+        with suppress(OSError):  # then the next start compares checksums as well
             renewed.write(folder)
-        except OSError as error:
-            raise NotCurrentError(f"cannot be kept up to date ({error.strerror})") from error
     return Store(
         arrays,
         {name: state.checksum for name, state in states.items()},
         {name: state.checksum for name, state in known.items()},
     )
+
+
+def read_through(folder: Path) -> None:
+    """Read all arrays of the store in `folder`: are they still what they were prepared as?
+
+    Raises UserError for one that is not.
+    """
+    try:
+        for name, state in _manifest(folder).arrays.items():
+            if array_sha256(open_array(file_of(folder, name))) != state.checksum:
+                raise NotCurrentError(f"is damaged ({name}.npy is not what was prepared)")
+    except (NotCurrentError, OSError, ValueError, EOFError) as error:
+        raise UserError(f"{folder}: {error}; remove it to have it prepared again") from error
 
 
 def _manifest(folder: Path) -> Manifest:

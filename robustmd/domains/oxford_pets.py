@@ -14,9 +14,10 @@ from pathlib import Path
 from robustmd.domains.breeds import Breed
 from robustmd.domains.checksums import file_md5
 from robustmd.domains.fetch import FetchError, fetch_file
-from robustmd.domains.listing import Listed, few, shown, state_of
+from robustmd.domains.listing import Listed, few, shown
 from robustmd.domains.lock import held
 from robustmd.domains.official import PETS_ANNOTATIONS, PETS_IMAGES, Origin
+from robustmd.domains.stamp import stamp_of
 from robustmd.domains.unpacking import ArchiveError, unpack
 from robustmd.errors import UserError
 
@@ -104,8 +105,7 @@ def _listed_names(path: Path) -> dict[str, str]:
 
 def _listed(data_dir: Path, name: str, breed: str, split: str) -> Listed:
     path = data_dir / FOLDER / "images" / f"{name}.jpg"
-    size, mtime_ns = state_of(path) or (0, 0)
-    return Listed(NAME, breed, split, path.relative_to(data_dir).as_posix(), size, mtime_ns)
+    return Listed(NAME, breed, split, path.relative_to(data_dir).as_posix(), stamp_of(path))
 
 
 def _has_images(folder: Path) -> bool:

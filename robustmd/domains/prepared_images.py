@@ -15,7 +15,9 @@ from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import file_md5
 from robustmd.domains.decoded import Progress, decoded
 from robustmd.domains.decoding import UnreadableError
-from robustmd.domains.listing import Listed, Listing, few, shown, state_of
+from robustmd.domains.listing import Listed, Listing, few, shown
+from robustmd.domains.shared import make_folder
+from robustmd.domains.stamp import stamp_of
 from robustmd.domains.store import Recipe, Store, open_store
 from robustmd.errors import UserError
 
@@ -51,7 +53,7 @@ def prepare(
 
     name: of the data set; settings: what else tells its stores apart, as plain JSON
 
-    A store is good as long as the listing stays the same: paths, sizes, times of change, classes.
+    A store is good as long as the listing stays the same: paths, stamps of the files, classes.
     A preparation that was cut off goes on where it was, a few seconds' work lost.
     Raises UserError if the cache cannot be written, or a file changes while it is read.
     """
@@ -116,7 +118,7 @@ def _keep(text: str, path: Path) -> None:
     try:
         if path.exists() and path.read_text("ascii") == text:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         partial_path = path.with_name(f"{path.name}.{os.getpid()}.part")
         partial_path.write_text(text, "ascii")
         partial_path.replace(path)
@@ -162,7 +164,7 @@ def _blocks(
             yield np.zeros((1, size, size, 3), dtype=np.uint8)
         else:
             yield result[None]
-        if (state_of(folder / file.path) or (0, 0)) != (file.size, file.mtime_ns):
+        if stamp_of(folder / file.path) != file.stamp:
             raise UserError(
                 f"{shown(folder / file.path)} changed while it was read; run again when it is "
                 "complete"

@@ -3,10 +3,10 @@
 A store is a folder `<name>-<12 hex>` in the cache, with one .npy file for each array and a
 manifest. It is prepared in a temporary folder beside its place and renamed when whole, so that a
 killed preparation leaves nothing that could be taken for a store; a long one leaves what the next
-goes on from (see journal.py). A second start maps the arrays
-without reading them: sources and arrays are recognised by size and time of change, and only
-where these differ by their checksums. A stale store (its sources changed) and a damaged one are
-prepared again, with a line that says so.
+goes on from (see journal.py). A second start maps the arrays without reading them: sources and
+arrays are recognised by their stamps (see stamp.py), and only where these differ by their
+checksums. A stale store (its sources changed) and a damaged one are prepared again, with a line
+that says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from robustmd.domains.arrays import ArrayWriter
@@ -25,6 +25,7 @@ from robustmd.domains.journal import Journal
 from robustmd.domains.lock import held
 from robustmd.domains.manifest import FileState, Manifest
 from robustmd.domains.opening import NotCurrentError, Sources, Store, open_current
+from robustmd.domains.shared import make_folder, share
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
@@ -59,10 +60,10 @@ class Recipe:
         return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def find_store(cache: Path, recipe: Recipe) -> Store | None:
-    """The store if it is there, whole and current; reads no array and writes nothing."""
+def find_store(cache: Path, recipe: Recipe, *, thorough: bool = False) -> Store | None:
+    """The store if it is there, whole and current; see `open_current`."""
     try:
-        return open_current(cache / recipe.key, recipe.sources, recipe.md5, thorough=False)
+        return open_current(cache / recipe.key, recipe.sources, recipe.md5, thorough=thorough)
     except NotCurrentError:
         return None
 
@@ -76,15 +77,17 @@ def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     store = find_store(cache, recipe)
     if store is None:
         try:
-            cache.mkdir(parents=True, exist_ok=True)
+            make_folder(cache)
             with held(cache / f"{recipe.key}.lock", f"preparing {recipe.name}", say):
                 return _open_or_prepare(cache / recipe.key, recipe, accept, say)
         except OSError as error:
-            raise UserError(
-                f"cannot keep the prepared {recipe.name} data in {cache} "
-                f"({error.strerror or error}); free space there or make it writable, or choose "
-                "another folder with paths.cache=DIR"
-            ) from error
+            store = find_store(cache, recipe, thorough=True)  # who may only read needs no lock
+            if store is None:
+                raise UserError(
+                    f"cannot keep the prepared {recipe.name} data in {cache} "
+                    f"({error.strerror or error}); free space there or make it writable, or choose "
+                    "another folder with paths.cache=DIR"
+                ) from error
     accept(store.md5s)
     return store
 
@@ -114,7 +117,7 @@ def _state(path: Path, md5: Callable[[Path], str]) -> FileState:
         before = FileState.of(path, "")
     except OSError as error:
         raise UserError(f"cannot read {path} ({error.strerror})") from error
-    return FileState(before.size, before.mtime_ns, md5(path))
+    return replace(before, checksum=md5(path))
 
 
 def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, FileState]) -> None:
@@ -148,7 +151,7 @@ def _check_unchanged(recipe: Recipe, sources: Mapping[str, FileState]) -> None:
 
 def _temporary_folder(folder: Path) -> Path:
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    made.chmod(folder.parent.stat().st_mode & 0o777)  # mkdtemp's are private; a cache may be shared
+    share(made)  # mkdtemp's are private; a cache may be a group's
     return made
 
 
@@ -156,6 +159,7 @@ def _partial_folder(folder: Path) -> Path:
     """Where a resumable preparation works, and finds what one before it has left."""
     partial = folder.parent / f".{folder.name}{PARTIAL}"
     partial.mkdir(exist_ok=True)
+    share(partial)
     return partial
 
 

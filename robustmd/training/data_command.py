@@ -28,6 +28,7 @@ examples:
   robustmd data digits_mini --show digits_mini.png
   robustmd data digits paths.data=DIR data.verify=false
   robustmd data folder data.root=DIR --show examples.pdf
+  robustmd data digits --check
 """
 
 
@@ -45,11 +46,13 @@ def main(arguments: Sequence[str]) -> int:
                 f"{override}: the data set is named without data=, as robustmd data digits"
             )
     if name is None:
+        if given.check:
+            raise UserError("--check: say of which data set, as robustmd data digits --check")
         if given.show is not None:
             raise UserError(f"--show {given.show}: say of which data set, as robustmd data digits")
         return _list(_config(overrides))
     form = None if given.show is None else _form(given.show)
-    return _show(_config([f"data={name}", *overrides]), given.show, form)
+    return _show(_config([f"data={name}", *overrides]), given.show, form, check=given.check)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,6 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--show", type=Path, metavar="FILE", help="draw a sheet of examples: .png or .pdf"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="read all prepared arrays and compare their checksums"
     )
     return parser
 
@@ -99,8 +105,10 @@ def _list(config: Config) -> int:
     return 0
 
 
-def _show(config: Config, picture: Path | None, form: str | None) -> int:
+def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
     from robustmd.domains.duplicates_kept import duplicates  # noqa: PLC0415
+    from robustmd.domains.opening import read_through  # noqa: PLC0415
+    from robustmd.domains.overview import rows  # noqa: PLC0415
     from robustmd.training.data import load_domains  # noqa: PLC0415
     from robustmd.training.data_tables import print_data_set  # noqa: PLC0415
 
@@ -110,9 +118,13 @@ def _show(config: Config, picture: Path | None, form: str | None) -> int:
         console.print(line, markup=False, soft_wrap=True)
 
     domains = load_domains(config, say)
+    for folder in {row.folder for row in rows(domains) if row.folder} if check else ():
+        read_through(folder)
     assert config.paths.cache is not None
     found = duplicates(domains, Path(config.paths.cache), say)
     print_data_set(domains, found, getattr(config.data, "unseen", []), console)
+    if check:
+        say("Checked: all prepared arrays are what they were prepared as")
     if picture is not None and form is not None:
         names = _draw(domains, picture, form)
         some = f" of {len(names)} of {len(domains)} domains" if len(names) < len(domains) else ""

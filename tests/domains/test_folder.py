@@ -144,6 +144,21 @@ def test_a_changed_listing_is_decoded_again_with_a_line(own: Own, decodings: lis
     assert len(decodings) == 8
 
 
+def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
+    for domain, label, gray in [("a", "cat", 1), ("a", "dog", 2), ("b", "cat", 3), ("b", "dog", 4)]:
+        for number in range(5):
+            path = own.root / domain / label / f"{number}.bmp"
+            put(path, 10 * gray + number)
+            os.utime(path, ns=(10**18, 10**18))
+    first = own.load()
+    cat, dog = own.root / "a/cat/0.bmp", own.root / "a/dog/0.bmp"
+    swapped = {cat: dog.read_bytes(), dog: cat.read_bytes()}
+    for path, content in swapped.items():
+        path.write_bytes(content)
+        os.utime(path, ns=(10**18, 10**18))
+    assert own.load().fingerprint != first.fingerprint
+
+
 def test_sizes_have_stores_of_their_own(own: Own, decodings: list[int]) -> None:
     own.fill({name: {"x": 2, "y": 2} for name in "ab"})
     for size in (8, 16, 8, 16):

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from robustmd.domains import arrays, prepared_images
-from robustmd.domains.listing import Listed, Listing, state_of
+from robustmd.domains.listing import Listed, Listing
 from robustmd.domains.prepared_images import prepare
+from robustmd.domains.stamp import stamp_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
 
@@ -41,11 +42,9 @@ def listing_of(folder: Path) -> Listing:
     """The files of two domains' folders, as a listing."""
     files = []
     for path in sorted(folder.glob("*/*")):
-        size, mtime_ns = state_of(path) or (0, 0)
         relative = path.relative_to(folder).as_posix()
-        files.append(
-            Listed(path.parent.name, f"class_{path.stem[-1]}", "", relative, size, mtime_ns)
-        )
+        label = f"class_{path.stem[-1]}"
+        files.append(Listed(path.parent.name, label, "", relative, stamp_of(path)))
     return Listing.of(folder, folder, files)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import array_sha256, file_md5
+from robustmd.domains.opening import read_through
 from robustmd.domains.store import Recipe, find_store, open_store
 from robustmd.errors import UserError
 
@@ -130,6 +131,13 @@ def damage_flip(folder):
     (folder / "values.npy").write_bytes(content)
 
 
+def damage_with_time_kept(folder):
+    path = folder / "values.npy"
+    before = path.stat()
+    damage_flip(folder)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 def damage_cut(folder):
     os.truncate(folder / "values.npy", 150)
 
@@ -169,6 +177,7 @@ def damage_other_key(folder):
     "damage",
     [
         damage_flip,
+        damage_with_time_kept,
         damage_cut,
         damage_empty,
         damage_pickle,
@@ -195,6 +204,59 @@ def test_damaged_store_is_prepared_again_with_a_line(kitchen, damage):
     assert store.checksums == checksums
     for name, values in expected.items():
         assert np.array_equal(store.arrays[name], values)
+
+
+def without_ctime(folder):
+    """The manifest as it was written before stamps had a ctime_ns."""
+    content = json.loads((folder / "manifest.json").read_text())
+    for state in (*content["sources"].values(), *content["arrays"].values()):
+        del state["ctime_ns"]
+    (folder / "manifest.json").write_text(json.dumps(content))
+
+
+def test_store_of_before_is_used_in_silence(kitchen):
+    kitchen.open()
+    without_ctime(kitchen.folder)
+    kitchen.open()
+    assert (kitchen.built, len(kitchen.lines)) == (1, 1)
+    assert find_store(kitchen.cache, kitchen.recipe()) is not None
+
+
+def test_reading_through_finds_what_no_stamp_shows(kitchen, one_line):
+    kitchen.open()
+    read_through(kitchen.folder)
+    damage_flip(kitchen.folder)
+    with pytest.raises(UserError) as error:
+        read_through(kitchen.folder)
+    one_line(error, str(kitchen.folder), "values.npy", "remove it")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such permissions")
+def test_a_group_shares_a_cache_whatever_the_umask(tmp_path):
+    tmp_path.chmod(0o2775)
+    before = os.umask(0o022)
+    try:
+        kitchen = Kitchen(tmp_path)
+        kitchen.open()
+    finally:
+        os.umask(before)
+    modes = {p: p.stat().st_mode & 0o2020 for p in (kitchen.cache, *kitchen.cache.iterdir())}
+    lock = kitchen.cache / f"{kitchen.folder.name}.lock"
+    assert modes == {kitchen.cache: 0o2020, kitchen.folder: 0o2020, lock: 0o020}
+
+
+def test_who_may_only_read_uses_a_whole_store(kitchen, monkeypatch):
+    kitchen.open()
+    without_ctime(kitchen.folder)  # so that it would want the lock
+
+    def refused(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("robustmd.domains.store.held", refused)
+    assert len(kitchen.open().arrays["values"]) == 20
+    damage_flip(kitchen.folder)
+    with pytest.raises(UserError, match="cannot keep the prepared"):
+        kitchen.open()
 
 
 def test_sources_that_are_gone(kitchen):

@@ -53,6 +53,19 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path / "photos"
 
 
+def test_check_reads_all_prepared_arrays(photos: Path, tmp_path: Path, data) -> None:
+    command = ("folder", f"data.root={photos}", f"paths.cache={tmp_path / 'own'}", "--check")
+    code, out, _ = data(*command)
+    assert (code, "Checked" in out) == (0, True)
+    manifest = next((tmp_path / "own").glob("*/manifest.json"))
+    content = json.loads(manifest.read_text())
+    content["arrays"]["labels_1"]["checksum"] = "0" * 64
+    manifest.write_text(json.dumps(content))
+    code, _, err = data(*command)
+    assert (code, "labels_1.npy" in err) == (2, True)
+    assert data("--check")[0] == 2
+
+
 def test_help_loads_neither_torch_nor_hydra_nor_numpy() -> None:
     code = (
         "import sys\nfrom robustmd.cli import main\n"
