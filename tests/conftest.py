@@ -40,13 +40,15 @@ class OutputsBuilder:
         fingerprint: str = "f" * 64,
         folder: str = "00000000",
         extra: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
     ) -> Path:
         """One finished run.
 
         `train` and `test` give each domain's final (loss, accuracy); `curve` the training losses of
         earlier measurements, evenly spaced from iteration 0, or `earlier` whole measurements, each
         {split: {domain: (loss, accuracy)}}, evenly spaced without 0; `settings` the method's keys;
-        `training` changes training's; `extra` goes into summary.json last.
+        `training` changes training's; `extra` goes into summary.json last; `sizes` are the domains'
+        examples in either split, 40 where not given.
         """
         train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
         test = test or {domain: (loss + 0.1, acc - 5) for domain, (loss, acc) in train.items()}
@@ -64,7 +66,7 @@ class OutputsBuilder:
         }
         (path / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
         splits = {"train": train, "test": test}
-        self._metrics(path, splits, curve, earlier, iterations)
+        self._metrics(path, splits, curve, earlier, iterations, sizes or {})
         summary = _summary(config, train, test, iterations) | dict(extra or {})
         (path / "summary.json").write_text(json.dumps(summary), "utf-8")
         environment = {"device": "cpu", "data_fingerprint": fingerprint}
@@ -79,6 +81,7 @@ class OutputsBuilder:
         curve: Sequence[Mapping[str, float]],
         earlier: Sequence[Mapping[str, Mapping[str, Pair]]],
         iterations: int,
+        sizes: Mapping[str, int],
     ) -> None:
         rows: list[Iterable[object]] = []
         for i, losses in enumerate(curve):
@@ -87,9 +90,10 @@ class OutputsBuilder:
                 rows += [(t, t / 10, split, d, loss, 50.0, 20) for d, loss in losses.items()]
         for i, splits in enumerate((*earlier, final), 1):
             t = i * iterations // (len(earlier) + 1)
-            examples = 40 if t == iterations else 20
             for split, values in splits.items():
-                rows += [(t, t / 10, split, d, *v, examples) for d, v in values.items()]
+                for d, v in values.items():
+                    examples = sizes.get(d, 40) if t == iterations else 20
+                    rows.append((t, t / 10, split, d, *v, examples))
         with (path / "metrics.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
             header = "iteration,seconds,split,domain,loss,accuracy,examples"

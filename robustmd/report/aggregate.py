@@ -27,6 +27,7 @@ NO_VALIDATION = (
     "--select best-val needs a validation split and this run has none: train with "
     "data.validation=0.1, or choose another rule"
 )
+BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
 METHOD_ORDER = (
     "individual",
     "even",
@@ -88,7 +89,8 @@ class Group:
 class Section:
     """All groups over the same domains of one data set: one table. `folder` is fit for a path.
 
-    `unfinished`: the runs on them that are in no group's `runs`, with the reason.
+    `unfinished`: the runs on them that are in no group's `runs`, with the reason. `asked`: the
+    method to compare with; None: the first of `BASELINES` that was run.
     """
 
     data: str
@@ -96,6 +98,13 @@ class Section:
     domains: tuple[str, ...]
     groups: tuple[Group, ...]
     unfinished: tuple[Problem, ...] = ()
+    asked: str | None = None
+
+    @property
+    def baseline(self) -> str:
+        """The method that the others are compared with; "even" where there is none."""
+        found = (name for name in BASELINES if any(is_baseline(g, name) for g in self.groups))
+        return self.asked or next(found, BASELINES[0])
 
     @property
     def individuals(self) -> tuple[Group, ...]:
@@ -108,6 +117,13 @@ class Section:
     @property
     def runs(self) -> tuple[Run, ...]:
         return tuple(run for group in self.groups for run in group.runs)
+
+
+def is_baseline(group: Group, method: str) -> bool:
+    """Whether others may be compared with it as `method`: of even, where its weights are equal."""
+    return group.method == method and not (
+        method == "even" and group.settings.get("method.prior") is not None
+    )
 
 
 def sections(

@@ -8,15 +8,16 @@ from pathlib import Path
 EPILOG = """\
 writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
 and for each data set REPORT/<data>/: the paper's table (Markdown, LaTeX, CSV), the paired
-differences to even, the adversary's regret beside its proved bound, what the runs cost, every run's
-values, and every figure that the runs allow as PNG and PDF. What runs warned of stands beside their
-rows. Runs that are not finished or cannot be read are listed with the reason, and what is missing
-with the command that would run it. What the numbers mean: docs/statistics.md.
+differences to even (or --baseline), the adversary's regret beside its proved bound, what the runs
+cost, every run's values, and every figure that the runs allow as PNG and PDF. What runs warned of
+stands beside their rows. Runs that are not finished or cannot be read are listed with the reason,
+and what is missing with the command that would run it. What the numbers mean: docs/statistics.md.
 
 examples:
   robustmd report outputs --out report
   robustmd report outputs --data digits --spread ci95
   robustmd report outputs --select final
+  robustmd report outputs --baseline erm
   robustmd report --compare outputs_old outputs_new
 """
 SELECT = ("final", "last5", "best-val")  # report.selection says the same, and loads numpy
@@ -57,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "half width of the 95 %% interval of the mean (default: std)",
     )
     parser.add_argument(
+        "--baseline",
+        metavar="METHOD",
+        help="the method that the others are compared with (default: the first of even, erm, "
+        "individual that was run)",
+    )
+    parser.add_argument(
         "--compare",
         nargs=2,
         type=Path,
@@ -82,7 +89,12 @@ def run(args: argparse.Namespace) -> int:
         show_comparison(found, files, sys.stdout)
         return 0
     result = write_report(
-        args.outputs, args.out, args.data, selection=selection, spread=args.spread
+        args.outputs,
+        args.out,
+        args.data,
+        selection=selection,
+        spread=args.spread,
+        baseline=args.baseline,
     )
     show(result, sys.stdout)
     return 0

@@ -8,7 +8,6 @@ from robustmd.report.fair import Fair, Tuned
 from robustmd.report.latex_table import to_latex
 from robustmd.report.names import clean, latex, markdown
 from robustmd.report.paired_table import paired_markdown
-from robustmd.report.quantities import table_quantities
 from robustmd.report.table_formats import to_csv, to_markdown
 
 PAIRED = (
@@ -62,7 +61,7 @@ def fair_csv(fair: Fair) -> str:
 
 def choices_csv(fair: Fair) -> str:
     """One line a method and seed: the run that was chosen, from how many, and its values."""
-    columns = table_quantities(fair.table.domains)
+    columns = fair.table.columns
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [clean(column.name) for column in columns]

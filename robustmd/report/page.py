@@ -31,7 +31,7 @@ def sentence(one: Comparison) -> str:
     """ "opt − even, worst training loss: −0.512 nats [−0.66, −0.36], p = …, n = 9: better"."""
     interval = "no interval" if one.difference.interval is None else one.interval_text
     numbers = f"{one.mean_text} {one.unit} {interval}, {one.p_text}, n = {one.difference.n}"
-    return f"{one.method} − {one.reference}, {one.what}: {numbers}: {one.word}"
+    return f"{one.method} − {one.reference}, {one.what}: {numbers}: {one.said}"
 
 
 def page_markdown(report: Report, images: Mapping[str, Sequence[DrawnFile]]) -> str:
@@ -49,12 +49,12 @@ def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
     parts = [f"## {name}: {markdown(domains_text(section.domains))}\n", _protocol(section)]
     parts.append(to_markdown(one.table))
     if one.comparisons:
-        parts.append("### Paired differences to even\n")
+        parts.append(f"### Paired differences to {markdown(section.baseline)}\n")
         parts.append(paired_markdown(one.comparisons, one.table.selection))
     else:
         parts.append(
-            "No paired differences: they need even and another mixture on the same data, trained "
-            "in the same way, with a seed in common "
+            f"No paired differences: they need {markdown(section.baseline)} and another mixture on "
+            "the same data, trained in the same way, with a seed in common "
             f"(`robustmd train -m data={folder} method=even,opt seed=0,1,2`).\n"
         )
     if one.fair is not None:

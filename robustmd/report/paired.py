@@ -1,4 +1,5 @@
-"""Paired differences to even: same seed, same batches, same training; only the weights differ.
+"""Paired differences to a baseline (even, where it was run): same seed, same batches, same
+training; only the weights differ.
 
 Batches do not depend on the method, so the differences of one seed's runs carry less noise than the
 difference of two means.
@@ -9,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from robustmd.report.aggregate import Group, Section
+from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
 from robustmd.report.many import is_many
 from robustmd.report.names import clean
 from robustmd.report.numbers import difference_text, p_text
@@ -21,19 +22,26 @@ from robustmd.report.quantities import (
     Quantity,
 )
 from robustmd.report.settings_key import frozen, protocol
-from robustmd.report.verdict import Difference, Word, difference, margin, word
+from robustmd.report.verdict import (
+    Difference,
+    Word,
+    difference,
+    is_too_coarse,
+    margin,
+    word,
+)
 
-BEST = ", even's best domain"  # what a method pays
-# What it pays where there are many: the best of a thousand is one that was lucky with even.
+# What a method pays where there are many domains: the best of a thousand is one that was lucky.
 MEAN = "mean over the domains"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One method against even in one quantity; `note` says why the quantity is looked at.
+    """One method against the baseline in one quantity; a `note` says that it is the price.
 
-    `even`: even's mean over the seeds. `p`: exact paired permutation test, None below 6 seeds;
-    `p_holm`: Holm-adjusted over all comparisons of the table.
+    `reference`: the baseline's row, `reference_mean` its mean over the seeds. `resolution`: the
+    steps in which an accuracy can change [points]. `p`: exact paired permutation test, None
+    below 6 seeds; `p_holm`: Holm-adjusted over all comparisons of the table.
     """
 
     method: str
@@ -42,19 +50,33 @@ class Comparison:
     note: str
     seeds: tuple[int, ...]
     difference: Difference
-    even: float
+    reference_mean: float
+    baseline: str = BASELINES[0]
+    resolution: float = 0.0
     p: float | None = None
     p_holm: float | None = None
 
     @property
     def margin(self) -> float:
         """Half width of the range in which methods count as equivalent: points, or nats."""
-        return margin(self.even, is_loss=self.quantity.is_loss)
+        return margin(self.reference_mean, is_loss=self.quantity.is_loss)
 
     @property
     def word(self) -> Word:
         """The verdict, by the rule of docs/statistics.md."""
-        return word(self.difference, self.p, self.margin, smaller_is_better=self.quantity.is_loss)
+        return word(
+            self.difference,
+            self.p,
+            self.margin,
+            smaller_is_better=self.quantity.is_loss,
+            resolution=self.resolution,
+        )
+
+    @property
+    def said(self) -> str:
+        """The word, and why it is "undecided" where the numbers alone would say "equivalent"."""
+        coarse = is_too_coarse(self.difference, self.margin, self.resolution)
+        return f"{self.word}: resolution is {self.resolution:.3g} points" if coarse else self.word
 
     @property
     def what(self) -> str:
@@ -68,7 +90,7 @@ class Comparison:
     @property
     def is_price(self) -> bool:
         """Whether it is what the method pays for its worst domain, in test accuracy."""
-        return self.note in (BEST, MEAN)
+        return bool(self.note)
 
     @property
     def p_text(self) -> str:
@@ -97,33 +119,34 @@ class Comparison:
 
 
 def comparisons(section: Section) -> tuple[Comparison, ...]:
-    """Every mixture against the even of the same data and training, over the seeds both have.
+    """Every mixture against the baseline of the same data and training, over the seeds both have.
 
     Quantities: worst training loss, worst test accuracy, and the price: test accuracy on the domain
-    that even does best on (by its mean over these seeds); of many domains, their mean.
+    that the baseline does best on (by its mean over these seeds); of many domains, their mean.
     """
     found: list[Comparison] = []
     for group in section.mixtures:
-        reference = even_for(group, section.mixtures)
+        reference = reference_for(group, section)
         if reference is not None and reference is not group:
-            found += _against(reference, group, section.domains)
+            found += _against(reference, group, section)
     adjusted = holm([one.p for one in found])
     return tuple(dataclasses.replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
 
 
-def _against(reference: Group, group: Group, domains: Sequence[str]) -> list[Comparison]:
+def _against(reference: Group, group: Group, section: Section) -> list[Comparison]:
     seeds = tuple(sorted(set(group.seeds) & set(reference.seeds)))
     if not seeds:
         return []
     price = (MEAN_TEST_ACCURACY, MEAN)
-    if not is_many(domains):
-        price = (Quantity("accuracy", "test", _best_domain(reference, domains, seeds)), BEST)
+    if not is_many(section.domains):
+        best = _best_domain(reference, section.domains, seeds)
+        price = (Quantity("accuracy", "test", best), f", {section.baseline}'s best domain")
     quantities = ((WORST_TRAIN_LOSS, ""), (WORST_TEST_ACCURACY, ""), price)
     found = []
     for quantity, note in quantities:
-        ours, even = group.by_seed(quantity), reference.by_seed(quantity)
-        paired = [ours[seed] - even[seed] for seed in seeds]
-        mean = statistics.fmean(even[seed] for seed in seeds)
+        ours, theirs = group.by_seed(quantity), reference.by_seed(quantity)
+        paired = [ours[seed] - theirs[seed] for seed in seeds]
+        compared = [one for one in (*group.selected, *reference.selected) if one.seed in seeds]
         found.append(
             Comparison(
                 method=group.label,
@@ -132,19 +155,20 @@ def _against(reference: Group, group: Group, domains: Sequence[str]) -> list[Com
                 note=note,
                 seeds=seeds,
                 difference=difference(paired),
-                even=mean,
+                reference_mean=statistics.fmean(theirs[seed] for seed in seeds),
+                baseline=section.baseline,
+                resolution=max(map(quantity.resolution, compared)),
                 p=sign_flip_p(paired),
             )
         )
     return found
 
 
-def even_for(group: Group, mixtures: Sequence[Group]) -> Group | None:
-    """Even with uniform weights, trained on the same data in the same way."""
+def reference_for(group: Group, section: Section) -> Group | None:
+    """The section's baseline, trained on the same data in the same way; of several the first."""
     wanted = frozen(protocol(group.settings))
-    for other in mixtures:
-        uniform = other.method == "even" and other.settings.get("method.prior") is None
-        if uniform and frozen(protocol(other.settings)) == wanted:
+    for other in section.groups:
+        if is_baseline(other, section.baseline) and frozen(protocol(other.settings)) == wanted:
             return other
     return None
 

@@ -1,12 +1,13 @@
 """The quantities of the paper's tables, each read from a run or from what was selected of it."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from robustmd.report.many import is_many
 from robustmd.report.selection import AVERAGED, Selected
+from robustmd.runs.run import Run
 
 
 class Measured(Protocol):
@@ -16,6 +17,9 @@ class Measured(Protocol):
     def domains(self) -> tuple[str, ...]: ...
     def loss(self, split: str, domain: str) -> float: ...
     def accuracy(self, split: str, domain: str) -> float: ...
+    def examples(self, split: str, domain: str) -> int: ...
+    def training_size(self, domain: str) -> int: ...
+    def worst_domain(self, split: str) -> str: ...
     def worst_loss(self, split: str) -> float: ...
     def worst_accuracy(self, split: str) -> float: ...
     def worst_tenth_loss(self, split: str) -> float: ...
@@ -29,24 +33,41 @@ class Quantity:
     The worst (`domain=None`) is taken within a run, f_w = max_k f_k and Acc_w = min_k Acc_k, so
     that a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
     With `over="mean"` each of the K domains counts 1/K, however many examples it has; with
+    `over="adjusted"` domain k counts n_k/Σ_j n_j, n_k the size of its training set; with
     `over="worst tenth"` each of the ⌈K/10⌉ worst, chosen within a run as the worst one is.
     """
 
     kind: Literal["loss", "accuracy"]
     split: str
     domain: str | None = None
-    over: Literal["worst", "worst tenth", "mean"] = "worst"
+    over: Literal["worst", "worst tenth", "mean", "adjusted"] = "worst"
 
     def of(self, run: Measured) -> float:
         """The value in this run."""
         if self.domain is not None:
             return self._of_domain(run, self.domain)
-        if self.over == "mean":
-            return statistics.fmean(self._of_domain(run, domain) for domain in run.domains)
+        if self.over in ("mean", "adjusted"):
+            values = [self._of_domain(run, domain) for domain in run.domains]
+            return statistics.fmean(values, self._counts(run))
         if self.over == "worst tenth":
             of = run.worst_tenth_loss if self.is_loss else run.worst_tenth_accuracy
             return of(self.split)
         return run.worst_loss(self.split) if self.is_loss else run.worst_accuracy(self.split)
+
+    def _counts(self, run: Measured) -> list[int] | None:
+        """What each domain counts in a mean, up to a factor; None: all the same."""
+        return [run.training_size(d) for d in run.domains] if self.over == "adjusted" else None
+
+    def resolution(self, run: Measured) -> float:
+        """What one example more or less changes in this run [points]; 0 for a loss, which is
+        continuous. Of a mean: the example that changes it most."""
+        if self.is_loss:
+            return 0.0
+        if self.domain is not None or self.over not in ("mean", "adjusted"):
+            return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
+        counts = self._counts(run) or [1] * len(run.domains)
+        pairs = zip(counts, run.domains, strict=True)
+        return max(100.0 * c / sum(counts) / run.examples(self.split, d) for c, d in pairs)
 
     def _of_domain(self, run: Measured, domain: str) -> float:
         return run.loss(self.split, domain) if self.is_loss else run.accuracy(self.split, domain)
@@ -75,6 +96,7 @@ WORST_TRAIN_LOSS = Quantity("loss", "train")
 WORST_TRAIN_ACCURACY = Quantity("accuracy", "train")
 WORST_TEST_ACCURACY = Quantity("accuracy", "test")
 MEAN_TEST_ACCURACY = Quantity("accuracy", "test", over="mean")
+ADJUSTED_TEST_ACCURACY = Quantity("accuracy", "test", over="adjusted")
 WORST_TENTH_TEST_ACCURACY = Quantity("accuracy", "test", over="worst tenth")
 
 
@@ -92,13 +114,17 @@ def worst_quantities() -> tuple[Quantity, ...]:
     return (WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS)
 
 
-def table_quantities(domains: Sequence[str]) -> tuple[Quantity, ...]:
+def table_quantities(domains: Sequence[str], runs: Iterable[Run] = ()) -> tuple[Quantity, ...]:
     """All columns of the paper's table, and the mean test accuracy over the domains; of many
-    domains also the worst tenth and the mean on training."""
+    domains also the worst tenth and the mean on training; the adjusted average where the domains
+    of `runs` are not of one size."""
     by_domain = [quantity for domain in domains for quantity in domain_quantities(domain)]
+    of_all = (*worst_quantities(), MEAN_TEST_ACCURACY)
     if is_many(domains):
-        return (*by_domain, *summary_quantities())
-    return (*by_domain, *worst_quantities(), MEAN_TEST_ACCURACY)
+        of_all = summary_quantities()
+    sizes = ({row.examples for row in run.final["train"].values()} for run in runs)
+    adjusted = [ADJUSTED_TEST_ACCURACY] if any(len(found) > 1 for found in sizes) else []
+    return (*by_domain, *of_all, *adjusted)
 
 
 def summary_quantities() -> tuple[Quantity, ...]:

@@ -1,7 +1,7 @@
 """From a folder of runs to a folder with tables, figures and pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -64,6 +64,7 @@ def write_report(
     *,
     selection: Selection | None = None,
     spread: SpreadKind = "std",
+    baseline: str | None = None,
 ) -> Written:
     """Writes `<out>/README.md`, `<out>/index.html` and, for each data set, `<out>/<data>/` with the
     tables, the paired differences, the regrets, the compute, runs.csv and every figure that the
@@ -75,11 +76,14 @@ def write_report(
         data: only this data set.
         selection: which measurements the numbers are of, for every row.
         spread: what stands behind ±.
+        baseline: the method that the others are compared with; None: the first of even, erm,
+            individual that was run.
 
     Raises:
-        UserError: no finished run in `outputs`, or `out` cannot be written.
+        UserError: no finished run in `outputs`, none of `baseline`, or `out` cannot be written.
     """
-    report = make_report(outputs, out, data, selection=selection or Selection(), spread=spread)
+    rule = selection or Selection()
+    report = make_report(outputs, out, data, selection=rule, spread=spread, baseline=baseline)
     written: list[Path] = []
     images: dict[str, Sequence[DrawnFile]] = {}
     for one in report.sections:
@@ -95,14 +99,22 @@ def write_report(
 
 
 def make_report(
-    outputs: Path, out: Path, data: str | None, *, selection: Selection, spread: SpreadKind
+    outputs: Path,
+    out: Path,
+    data: str | None,
+    *,
+    selection: Selection,
+    spread: SpreadKind,
+    baseline: str | None = None,
 ) -> Report:
-    """All numbers of a report; writes nothing. Raises `UserError` without a finished run."""
+    """All numbers of a report; writes nothing. Raises `UserError` without a finished run, or
+    without one of `baseline`."""
     collection = collect(outputs)
     chosen = [run for run in collection.runs if data is None or run.data == data]
     found, left_out = sections(chosen, selection, collection.problems)
     if not found:
         raise UserError(_nothing(collection, left_out, outputs, data))
+    found = _compared_with(baseline, found)
     unreadable = [problem for section in found for problem in unreadable_regrets(section)]
     problems = _relevant((*collection.problems, *left_out, *unreadable), out, data)
     made = tuple(_section_report(s, selection, spread, left_out) for s in found)
@@ -123,6 +135,17 @@ def write_comparison(
     found = compare_trees(a, b, selection, data)
     contents = {"compare.md": compare_markdown(found), "compare.csv": compare_csv(found)}
     return found, tuple(_write(out / name, text) for name, text in contents.items())
+
+
+def _compared_with(baseline: str | None, found: Sequence[Section]) -> tuple[Section, ...]:
+    """The sections with the method that `--baseline` asks for."""
+    there = sorted({group.method for section in found for group in section.groups})
+    if baseline is not None and baseline not in there:
+        raise UserError(
+            f"--baseline {clean(baseline)}: no finished run of it; there are runs of: "
+            f"{', '.join(map(clean, there))}"
+        )
+    return tuple(replace(section, asked=baseline) for section in found)
 
 
 def _section_report(

@@ -14,7 +14,7 @@ from robustmd.report.table import measured_as
 def runs_csv(section: Section) -> str:
     """From a mean back to metrics.csv: one line a run, the values that the mean is of, and the
     iterations whose measurements they are."""
-    columns = table_quantities(section.domains)
+    columns = table_quantities(section.domains, section.runs)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [clean(column.name) for column in columns]

@@ -59,6 +59,14 @@ class Selected:
         """Acc_k [percent]."""
         return float(self.accuracies[split][self._places[domain]])
 
+    def examples(self, split: str, domain: str) -> int:
+        """How many of the domain were measured: the fewest, where measurements differ."""
+        return int(self._series[split].examples[:, self._places[domain]].min())
+
+    def training_size(self, domain: str) -> int:
+        """Examples of the domain's training set, which the last measurement takes whole."""
+        return self.run.final["train"][domain].examples
+
     def worst_loss(self, split: str) -> float:
         """f_w [nats]."""
         return float(self._series[split].worst_loss.mean())

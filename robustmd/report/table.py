@@ -12,7 +12,13 @@ from robustmd.report.messages import messages
 from robustmd.report.names import clean
 from robustmd.report.numbers import estimate_text, estimate_texts
 from robustmd.report.published import SOURCE, published_rows
-from robustmd.report.quantities import Quantity, averaged, returns_average, table_quantities
+from robustmd.report.quantities import (
+    ADJUSTED_TEST_ACCURACY,
+    Quantity,
+    averaged,
+    returns_average,
+    table_quantities,
+)
 from robustmd.report.selection import DEFAULT, Selection
 from robustmd.report.troubles import troubles
 from robustmd.report.worst_domain import WorstDomain, worst_domain
@@ -66,8 +72,8 @@ class Row:
 @dataclass(frozen=True)
 class Table:
     """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones; and the
-    mean test accuracy. Of many domains those of each are not `shown`, but the worst tenth is.
-    `selection` and `spread` hold for every row."""
+    mean test accuracy, and the adjusted one where sizes differ. Of many domains those of each are
+    not `shown`, but the worst tenth is. `selection` and `spread` hold for every row."""
 
     data: str
     domains: tuple[str, ...]
@@ -128,12 +134,13 @@ def build_table(
 
     `selection` is the rule that the section was made with: it is named in the caption.
     """
-    columns = table_quantities(section.domains)
+    columns = table_quantities(section.domains, section.runs)
     rows = [row for group in section.groups for row in _rows(group, columns)]
     for line in published_rows(section.data, section.domains):
         by_domain = [cell for name in section.domains for cell in line.by_domain[name.lower()]]
-        cells = (*by_domain, *line.worst, None, None)
-        rows.append(Row(line.method, (), cells, published=True))
+        cells = (*by_domain, *line.worst)
+        unknown = (None,) * (len(columns) - len(cells))
+        rows.append(Row(line.method, (), (*cells, *unknown), published=True))
     subsets = [one.subset for group in section.groups for one in group.selected]
     return Table(
         section.data,
@@ -190,6 +197,10 @@ def caption(table: Table) -> str:
         "lowest accuracy over the domains within each run, then averaged; the best is bold, the "
         f"second underlined. Mean: uniform over the domains.{worst_domain_words(table.domains)}"
     )
+    if ADJUSTED_TEST_ACCURACY in table.columns:
+        text += (
+            " Adjusted: the domains' test accuracies weighted by the sizes of their training sets."
+        )
     if table.subset is not None:
         text += (
             " Training measurements before the last are of a fixed random part of the training set "

@@ -18,6 +18,7 @@ from robustmd.report.many import domains_text
 from robustmd.report.names import clean
 from robustmd.report.page import LEFT_OUT, relative, sentence
 from robustmd.report.quantities import (
+    ADJUSTED_TEST_ACCURACY,
     MEAN_TEST_ACCURACY,
     WORST_TENTH_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
@@ -81,11 +82,14 @@ def _line(console: Console, text: Text) -> None:
 
 
 def _columns(one: SectionReport) -> dict[str, Quantity]:
+    sized = ADJUSTED_TEST_ACCURACY in one.table.columns
+    adjusted = {"adjusted test": ADJUSTED_TEST_ACCURACY} if sized else {}
     if one.table.is_many:
         return {
             "WORST test": WORST_TEST_ACCURACY,
             "worst tenth test": WORST_TENTH_TEST_ACCURACY,
             "mean test": MEAN_TEST_ACCURACY,
+            **adjusted,
             "worst train loss": WORST_TRAIN_LOSS,
         }
     by_domain = {
@@ -96,6 +100,7 @@ def _columns(one: SectionReport) -> dict[str, Quantity]:
         "WORST test": WORST_TEST_ACCURACY,
         "worst train loss": WORST_TRAIN_LOSS,
         "mean test": MEAN_TEST_ACCURACY,
+        **adjusted,
     }
 
 
@@ -139,8 +144,8 @@ def _differences(console: Console, one: SectionReport) -> None:
         return
     _line(console, Text("Paired differences by seed, with 95 % t intervals", style="bold"))
     for comparison in one.comparisons:
-        said = clean(sentence(comparison)).removesuffix(comparison.word)
-        _line(console, Text(said).append(comparison.word, COLOUR_OF_WORD[comparison.word]))
+        said = clean(sentence(comparison)).removesuffix(comparison.said)
+        _line(console, Text(said).append(comparison.said, COLOUR_OF_WORD[comparison.word]))
     console.print()
 
 
@@ -152,8 +157,8 @@ def _fair(console: Console, one: SectionReport) -> None:
             budget = f"{tuned.configurations} configurations, {tuned.runs} runs"
             _line(console, Text(clean(f"{tuned.label}: {budget}; {chosen_text(tuned)}")))
         for comparison in one.fair.comparisons:
-            said = clean(sentence(comparison)).removesuffix(comparison.word)
-            _line(console, Text(said).append(comparison.word, COLOUR_OF_WORD[comparison.word]))
+            said = clean(sentence(comparison)).removesuffix(comparison.said)
+            _line(console, Text(said).append(comparison.said, COLOUR_OF_WORD[comparison.word]))
         console.print()
     if one.front is not None:
         _line(console, Text(clean(one.front.answer)))

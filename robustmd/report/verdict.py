@@ -52,24 +52,40 @@ def margin(reference: float, *, is_loss: bool) -> float:
     return SHARE_OF_LOSS * abs(reference) if is_loss else POINTS
 
 
-def word(found: Difference, p: float | None, within: float, *, smaller_is_better: bool) -> Word:
-    """One word for a paired difference.
+def is_too_coarse(found: Difference, within: float, resolution: float) -> bool:
+    """Whether the interval lies inside ±`within` and says nothing: what is measured goes in steps
+    of `resolution`, which is not smaller."""
+    return found.n >= FEWEST and _is_inside(found, within) and resolution >= within > 0
+
+
+def word(
+    found: Difference,
+    p: float | None,
+    within: float,
+    *,
+    smaller_is_better: bool,
+    resolution: float = 0.0,
+) -> Word:
+    """One word for a paired difference of what is measured in steps of `resolution`.
 
     1. undecided: fewer than 3 pairs.
-    2. equivalent: the whole 95 % interval lies inside ±`within`.
+    2. equivalent: the whole 95 % interval lies inside ±`within`; undecided where one step does not.
     3. better or worse, by the sign: the interval excludes 0 at 98.3 % too and, where there is a `p`
        (n >= 6), p <= 0.05.
     4. undecided: anything else.
     """
     if found.interval is None or found.n < FEWEST:
         return "undecided"
-    low, high = found.interval
-    if -within <= low and high <= within:
-        return "equivalent"
+    if _is_inside(found, within):
+        return "undecided" if is_too_coarse(found, within, resolution) else "equivalent"
     low, high = found.sure or found.interval
     if low <= 0 <= high or (p is not None and p > LEVEL):
         return "undecided"
     return "better" if (found.mean < 0) == smaller_is_better else "worse"
+
+
+def _is_inside(found: Difference, within: float) -> bool:
+    return found.interval is not None and max(map(abs, found.interval)) <= within
 
 
 def unpaired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:

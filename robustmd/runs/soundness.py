@@ -88,10 +88,15 @@ def _same(mapping: object, keys: Iterable[str], expected: float, top: str) -> No
 
 
 def gaps(history: Mapping[str, Series]) -> list[str]:
-    """Measurements before the last that are not whole (see `Series`), in order."""
-    found = sorted((t, split) for split, series in history.items() for t in series.dropped)
-    return [
-        f"metrics.csv: {split} at iteration {iteration} has not one sound row for each domain; "
-        "left out of means and curves"
-        for iteration, split in found
-    ]
+    """What to say of measurements before the last that are not whole (see `Series`): a line a
+    split, however many there are."""
+    found = []
+    for split, series in history.items():
+        first, *others = series.dropped or (None,)
+        if first is not None:
+            more = f" (the first of {len(others) + 1:,} such iterations)" if others else ""
+            found.append(
+                f"metrics.csv: {split} at iteration {first}{more} has not one sound row for each "
+                "domain; left out of means and curves"
+            )
+    return found

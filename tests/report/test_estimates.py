@@ -1,6 +1,8 @@
 """Means, spreads and paired differences against values worked by hand."""
 
 import math
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -8,7 +10,15 @@ from robustmd.report.aggregate import sections
 from robustmd.report.estimate import estimate
 from robustmd.report.numbers import difference_text, estimate_text
 from robustmd.report.paired import comparisons
-from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
+from robustmd.report.paired_table import paired_markdown
+from robustmd.report.quantities import (
+    ADJUSTED_TEST_ACCURACY,
+    MEAN_TEST_ACCURACY,
+    WORST_TEST_ACCURACY,
+    WORST_TRAIN_LOSS,
+)
+from robustmd.report.selection import Selection
+from robustmd.report.table import build_table
 from robustmd.runs.reader import collect
 
 
@@ -99,7 +109,7 @@ def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs):
     # s = 0.141421, t_{0.975, 1} = 12.7062, half width 1.27062
     assert loss.difference.interval == pytest.approx((-1.47062, 1.07062), abs=1e-5)
     assert loss.word == "undecided"
-    assert loss.even == 1.5
+    assert loss.reference_mean == 1.5
     assert loss.margin == pytest.approx(0.075)
     # test accuracy is 5 below training's: a rises by 5 in both, b (even's best) falls by 3
     assert (worst.difference.mean, worst.word) == (5.0, "undecided")  # two pairs decide nothing
@@ -148,3 +158,58 @@ def test_six_seeds_have_a_p_adjusted_over_the_table(outputs):
     assert (loss.p_holm, worst.p_holm, price.p_holm) == (6 / 64, 6 / 64, 1.0)
     assert loss.p_text == "p = 0.031 (Holm 0.094)"
     assert (loss.word, worst.word, price.word) == ("better", "better", "undecided")
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (10, "undecided: resolution is 10 points"),
+        (200, "undecided: resolution is 0.5 points"),
+        (1000, "equivalent"),
+    ],
+)
+def test_equal_accuracies_are_equivalent_only_where_they_are_fine_enough(outputs, size, said):
+    for method, seed in product(("even", "opt"), range(3)):
+        outputs.run(method, seed, sizes={"a": size, "b": 1000})
+    section, _ = groups_of(outputs)
+    loss, worst, price = comparisons(section)
+    assert (worst.said, loss.said, price.said) == (said, "equivalent", "equivalent")
+
+
+def test_the_resolution_of_a_mean_is_that_of_its_smallest_domain(outputs):
+    outputs.run(sizes={"a": 10, "b": 40})
+    _, groups = groups_of(outputs)
+    (one,) = groups["even"].selected
+    assert MEAN_TEST_ACCURACY.resolution(one) == 5.0  # 100/10 of half the mean
+    assert ADJUSTED_TEST_ACCURACY.resolution(one) == pytest.approx(2.0)  # 1 of 50 images
+
+
+def test_the_adjusted_average_weighs_domains_by_their_training_sets(outputs):
+    test = {"a": (0.5, 80.0), "b": (0.5, 90.0)}
+    outputs.run("even", test=test, sizes={"a": 10, "b": 30})
+    section, _ = groups_of(outputs)
+    table = build_table(section)
+    *_, mean, adjusted = table.rows[0].cells
+    assert (mean.mean, adjusted.mean) == (85.0, 87.5)
+    assert table.columns[-1] == ADJUSTED_TEST_ACCURACY
+    assert "weighted by the sizes of their training sets" in table.caption
+
+
+@pytest.mark.parametrize(
+    ("methods", "asked", "baseline"),
+    [
+        (["erm", "individual", "opt"], None, "erm"),
+        (["individual", "opt"], None, "individual"),
+        (["even", "erm", "opt"], "erm", "erm"),
+        (["even", "opt", "erm"], "opt", "opt"),
+    ],
+)
+def test_the_baseline_is_what_is_asked_for_or_the_first_there_is(outputs, methods, asked, baseline):
+    for method, seed in product(methods, range(2)):
+        outputs.run(method, seed, settings={"domain": "a"} if method == "individual" else None)
+    section, _ = groups_of(outputs)
+    found = comparisons(replace(section, asked=asked))
+    assert {one.reference.split()[0] for one in found} == {baseline}
+    assert baseline not in {one.method for one in found}
+    assert f"{baseline}'s best domain" in found[2].what
+    assert f"method − {baseline}" in paired_markdown(found, Selection())

@@ -220,3 +220,15 @@ def test_help_loads_nothing_heavy_and_a_report_no_torch(outputs, tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["[]", "False False"]
+
+
+@pytest.mark.usefixtures("tables_only")
+def test_the_page_names_the_baseline_and_one_that_is_not_there_is_refused(outputs, tmp_path):
+    for method in ("erm", "opt"):
+        outputs.run(method)
+    result = write_report(outputs.root, tmp_path / "report")
+    for text in (result.page.read_text("utf-8"), result.html.read_text("utf-8")):
+        assert "method − erm" in text
+        assert "even" not in text.split("method − erm")[0].split("<body")[-1]
+    with pytest.raises(UserError, match="no finished run of it; there are runs of: erm, opt"):
+        write_report(outputs.root, tmp_path / "report", baseline="even")

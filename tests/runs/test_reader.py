@@ -93,7 +93,16 @@ def test_a_row_lost_earlier_leaves_that_measurement_out(outputs):
     found, problem = only_problem(outputs)
     assert len(found.runs) == 1
     assert problem.scope == "measurement"
-    assert "train at iteration 50" in problem.reason
+    assert "train at iteration 50 has" in problem.reason
+
+
+def test_many_unsound_rows_are_one_line_and_a_count(outputs):
+    path = outputs.run() / "metrics.csv"
+    with path.open("a", encoding="utf-8") as stream:
+        stream.writelines(f"{-i},0,train,a,0.5,50,20\n" for i in range(1, 30_001))
+    found, problem = only_problem(outputs)
+    assert len(found.runs) == 1
+    assert "train at iteration -30000 (the first of 30,000 such iterations)" in problem.reason
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Many domains, a dot each: its test loss under a method against its test loss under even."""
+"""Many domains, a dot each: its test loss under a method against the baseline's."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from robustmd.report.figures.drawn import Drawn
 from robustmd.report.figures.groups import chosen, left_out_words
 from robustmd.report.figures.lines import log_labels, wrapped
 from robustmd.report.many import is_many
-from robustmd.report.paired import even_for
+from robustmd.report.paired import reference_for
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
 MOST_PANELS = 12
@@ -26,12 +26,12 @@ RING: Style = {
     "color": "black",
     "fillstyle": "none",
 }
-Pair = tuple[Group, Group, Style]  # a method, its even, the method's look
+Pair = tuple[Group, Group, Style]  # a method, its baseline, the method's look
 
 
 def draw(section: Section) -> Drawn | None:
-    """A panel a method, all with the same two log axes; None where there are few domains, or no
-    even to compare with."""
+    """A panel a method, all with the same two log axes; None where there are few domains, or
+    nothing to compare with."""
     there = _pairs(section)
     if not is_many(section.domains) or not there:
         return None
@@ -50,23 +50,24 @@ def draw(section: Section) -> Drawn | None:
             unused.remove()
         figure.suptitle(figure_text(section.data), fontsize=10)
     names = "; ".join(f"{group.label}: {_worst_name(group)}" for group, _, _ in pairs)
-    below = "; ".join(f"{group.label} {_better(group, even):,}" for group, even, _ in pairs)
+    below = "; ".join(f"{group.label} {_better(group, other):,}" for group, other, _ in pairs)
     return Drawn(
         "domains",
-        "Every domain: the method against even",
-        f"Each of the {len(section.domains):,} dots is a domain: its test loss [nats] under even "
-        "and under the method, means over each one's seeds, log axes. Below the diagonal the "
-        "method is better. Ringed: the one with the method's largest "
+        f"Every domain: the method against {section.baseline}",
+        f"Each of the {len(section.domains):,} dots is a domain: its test loss [nats] under "
+        f"{section.baseline} and under the method, means over each one's seeds, log axes. Below "
+        "the diagonal the method is better. Ringed: the one with the method's largest "
         f"test loss ({names}).{left_out_words(len(pairs), len(there))}",
-        f"Domains of {len(section.domains):,} with a smaller test loss than under even: {below}",
+        f"Domains of {len(section.domains):,} with a smaller test loss than under "
+        f"{section.baseline}: {below}",
         figure,
     )
 
 
 def _pairs(section: Section) -> list[Pair]:
     looks = zip(section.mixtures, line_styles(section.mixtures), strict=True)
-    found = ((group, even_for(group, section.mixtures), look) for group, look in looks)
-    return [(g, even, look) for g, even, look in found if even is not None and even is not g]
+    found = ((group, reference_for(group, section), look) for group, look in looks)
+    return [(g, other, look) for g, other, look in found if other is not None and other is not g]
 
 
 def test_losses(group: Group) -> np.ndarray:
@@ -74,8 +75,8 @@ def test_losses(group: Group) -> np.ndarray:
     return np.mean([one.losses["test"] for one in group.selected], axis=0)
 
 
-def _panel(axis: Axes, group: Group, even: Group, look: Style, ends: tuple[float, float]) -> None:
-    x, y = np.maximum(test_losses(even), ends[0]), np.maximum(test_losses(group), ends[0])
+def _panel(axis: Axes, group: Group, other: Group, look: Style, ends: tuple[float, float]) -> None:
+    x, y = np.maximum(test_losses(other), ends[0]), np.maximum(test_losses(group), ends[0])
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.plot(ends, ends, color="0.6", linewidth=0.8, zorder=1)
@@ -83,7 +84,7 @@ def _panel(axis: Axes, group: Group, even: Group, look: Style, ends: tuple[float
     axis.plot(x, y, color=look["color"], markersize=size, zorder=2, **DOT)
     worst = int(y.argmax())
     axis.plot(x[worst], y[worst], zorder=3, **RING)
-    axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel=figure_text(even.label))
+    axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel=figure_text(other.label))
     axis.set_ylabel(wrapped(group.label, 30))
     log_labels(axis.xaxis, *ends)
     log_labels(axis.yaxis, *ends)
@@ -102,5 +103,5 @@ def _worst_name(group: Group) -> str:
     return group.runs[0].domains[int(test_losses(group).argmax())]
 
 
-def _better(group: Group, even: Group) -> int:
-    return int((test_losses(group) < test_losses(even)).sum())
+def _better(group: Group, other: Group) -> int:
+    return int((test_losses(group) < test_losses(other)).sum())

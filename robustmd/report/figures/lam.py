@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from robustmd.report.aggregate import Group, Section
+from robustmd.report.aggregate import Group, Section, is_baseline
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.figures.bands import KINDS, Values
 from robustmd.report.figures.drawn import Drawn
@@ -124,11 +124,11 @@ def _lam_label(line: Line, sweep: Sweep) -> str:
 
 
 def draw_worst(section: Section, kind: SpreadKind) -> Drawn | None:
-    """Worst training loss and worst test accuracy against λ; even's level as a line across."""
+    """Worst training loss and worst test accuracy against λ; the baseline's as a line across."""
     found = sweeps(section)
     if not found:
         return None
-    references = [group for group in section.mixtures if group.method == "even"][:1]
+    references = [g for g in section.groups if is_baseline(g, section.baseline)][:1]
     labels = names(found)
     with figure_style():
         figure = Figure(figsize=(8.4, 3.5), layout="constrained")
@@ -160,7 +160,7 @@ def draw_worst(section: Section, kind: SpreadKind) -> Drawn | None:
         "Influence of λ on the worst domain",
         "Worst-case training loss and worst test accuracy, as in the table, against λ (log axis; "
         f"small λ follows the worst domain, large λ stays near the prior). n = {seeds} seeds; "
-        f"{bars}.{' Dotted: even.' if references else ''}",
+        f"{bars}.{f' Dotted: {references[0].label}.' if references else ''}",
         "Worst test accuracy by λ: "
         + "; ".join(
             f"{name}: "

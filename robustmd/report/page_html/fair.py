@@ -43,10 +43,12 @@ def _differences(fair: Fair) -> Markup:
             one.interval_text,
             one.p_text,
             one.difference.n,
-            el("td", el("strong", one.word, class_=one.word)),
+            el("td", el("strong", one.said, class_=one.word)),
         )
         for one in fair.comparisons
     ]
-    head = ("method − even", "quantity", "difference", "95 % interval", "p", "n", "word")
-    table = plain_table(head, rows, "paired differences to even under the fair protocol")
-    return join(table, el("p", paired_caption(fair.table.selection, PAIRED), class_="dim"))
+    baseline = fair.comparisons[0].baseline
+    head = (f"method − {baseline}", "quantity", "difference", "95 % interval", "p", "n", "word")
+    table = plain_table(head, rows, f"paired differences to {baseline} under the fair protocol")
+    text = paired_caption(baseline, fair.table.selection, PAIRED)
+    return join(table, el("p", text, class_="dim"))

@@ -1,4 +1,4 @@
-"""The forest plot of paired differences to even, as a table with a drawn column."""
+"""The forest plot of paired differences to the baseline, as a table with a drawn column."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,24 @@ from robustmd.report.result import SectionReport
 
 
 def forest(one: SectionReport) -> Markup:
-    """A row a method: the worst domain's gain and the price on even's best domain, each on a scale
-    of its own; empty where nothing can be compared."""
+    """A row a method: the worst domain's gain and the price on the baseline's best domain, each on
+    a scale of its own; empty where nothing can be compared."""
     rows = gains(one)
     if not rows:
         return Markup("")
     prices = {c.method: c for c in one.comparisons if c.is_price}
     is_mean = any(price.note == MEAN for price in prices.values())
+    baseline = rows[0].baseline
     scale, paid = _scale(rows), _scale(list(prices.values()) or rows)
     head = el(
         "tr",
         *(
             el("th", text, scope="col")
             for text in (
-                "method − even",
+                f"method − {baseline}",
                 "worst test accuracy",
                 "",
-                f"price: {MEAN if is_mean else 'even’s best domain'}",
+                f"price: {MEAN if is_mean else f'{baseline}’s best domain'}",
                 "",
             )
         ),
@@ -46,7 +47,7 @@ def forest(one: SectionReport) -> Markup:
         f"drawings reach ±{scale:.3g} and ±{paid:.3g} points; "
         "longer lines are cut there."
     )
-    label = "paired differences to even in test accuracy"
+    label = f"paired differences to {baseline} in test accuracy"
     table = el("table", el("thead", head), el("tbody", *body), class_="forest")
     return join(scrolling(table, label), el("p", legend, class_="dim"))
 
@@ -64,7 +65,7 @@ def _cells(one: Comparison, scale: float, name: str) -> list[Markup]:
     words = f"{one.mean_text}{interval} "
     return [
         el("td", _strip(one, scale), data_name=name),
-        el("td", words, el("strong", one.word, class_=one.word)),
+        el("td", words, el("strong", one.said, class_=one.word)),
     ]
 
 
