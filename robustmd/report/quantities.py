@@ -46,17 +46,20 @@ class Quantity:
         """The value in this run."""
         if self.domain is not None:
             return self._of_domain(run, self.domain)
-        if self.over in ("mean", "adjusted"):
-            values = [self._of_domain(run, domain) for domain in run.domains]
-            return statistics.fmean(values, self._counts(run))
+        if self.over == "mean":
+            return statistics.fmean(self._of_domain(run, domain) for domain in run.domains)
+        if self.over == "adjusted":
+            weights = zip(run.domains, self._weights(run), strict=True)
+            return sum(weight * self._of_domain(run, domain) for domain, weight in weights)
         if self.over == "worst tenth":
             of = run.worst_tenth_loss if self.is_loss else run.worst_tenth_accuracy
             return of(self.split)
         return run.worst_loss(self.split) if self.is_loss else run.worst_accuracy(self.split)
 
-    def _counts(self, run: Measured) -> list[int] | None:
-        """What each domain counts in a mean, up to a factor; None: all the same."""
-        return [run.training_size(d) for d in run.domains] if self.over == "adjusted" else None
+    def _weights(self, run: Measured) -> list[float]:
+        """What each domain counts in the mean, or in the adjusted one."""
+        sizes = [run.training_size(d) if self.over == "adjusted" else 1 for d in run.domains]
+        return [size / sum(sizes) for size in sizes]
 
     def resolution(self, run: Measured) -> float:
         """What one example more or less changes in this run [points]; 0 for a loss, which is
@@ -65,9 +68,8 @@ class Quantity:
             return 0.0
         if self.domain is not None or self.over not in ("mean", "adjusted"):
             return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
-        counts = self._counts(run) or [1] * len(run.domains)
-        pairs = zip(counts, run.domains, strict=True)
-        return max(100.0 * c / sum(counts) / run.examples(self.split, d) for c, d in pairs)
+        pairs = zip(self._weights(run), run.domains, strict=True)
+        return max(100.0 * weight / run.examples(self.split, d) for weight, d in pairs)
 
     def _of_domain(self, run: Measured, domain: str) -> float:
         return run.loss(self.split, domain) if self.is_loss else run.accuracy(self.split, domain)
