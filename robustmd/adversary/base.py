@@ -1,13 +1,13 @@
 """The contract every rule keeps."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from robustmd.adversary import arguments
-from robustmd.adversary.precision import PreciseModule, default_dtype
+from robustmd.adversary.precision import PreciseModule, default_dtype, precise_dtype
 
 
 class Play(NamedTuple):
@@ -16,6 +16,7 @@ class Play(NamedTuple):
     losses: Tensor  # f̂ᵗ [K]
     payoff: Tensor  # p·f̂ᵗ − (λ/2) D(p‖q), a scalar, p the weights of iteration t (see `weighs`)
     direction: Tensor | None  # ĥᵗ [K], where the rule has one
+    counts: Tensor  # bool, a scalar; False: a loss was not finite, and the round was not played
 
 
 class Adversary(PreciseModule):
@@ -23,8 +24,9 @@ class Adversary(PreciseModule):
 
         p_{t+1} = rule(p_t, f̂ᵗ)
 
-    A rule implements `_respond`. All state is in buffers, changed in place and only on the device:
-    `update` makes no host–device sync and can be captured in a CUDA graph.
+    A rule implements `_respond`. All state is in persistent buffers, changed in place and only on
+    the device: `update` makes no host–device sync and can be captured in a CUDA graph. An update
+    with a loss that is not finite changes none of them, whatever the rule; it is only counted.
 
     Args:
         num_domains: K ≥ 1.
@@ -35,6 +37,7 @@ class Adversary(PreciseModule):
             never call `update` between the weighted sum and `backward`; clone it to keep it.
         p: the same in float64, where the device has it.
         steps: t, the number of updates so far.
+        skipped: how many more had a loss that was not finite, and changed nothing.
         feeds_on: "batch" (losses of the mini-batch, before the model's step) or "dataset" (of the
             whole training set).
         weighs: whose losses the answer to f̂ᵗ weighs: the "next" iteration's (call `update` after
@@ -54,6 +57,7 @@ class Adversary(PreciseModule):
     prior: Tensor
     losses: Tensor
     steps: Tensor
+    skipped: Tensor
 
     def __init__(self, num_domains: int, prior: Sequence[float] | None = None) -> None:
         super().__init__()
@@ -67,24 +71,51 @@ class Adversary(PreciseModule):
         self.register_buffer("weights", start.float())
         self.register_buffer("losses", torch.full_like(start, torch.nan))  # NaN: never seen
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("skipped", torch.zeros((), dtype=torch.int64))
 
-    def update(self, losses: Tensor, present: Tensor | None = None) -> Play:
+    def update(
+        self,
+        losses: Tensor,
+        present: Tensor | None = None,
+        *,
+        counts: Tensor | None = None,
+        group: distributed.ProcessGroup | None = None,
+    ) -> Play:
         """Answer the losses of one iteration: p_t becomes p_{t+1}.
+
+        Where every process of a group has a part of the batch, each gives its own `losses` and
+        `counts`, and all get the same weights. The ranks' means averaged are not the mean: that
+        weighs a rank's one example as much as another's hundred. So sums and counts are added up.
 
         Args:
             losses: f̂ᵗ [K], the mean loss of every domain, in nats. Not differentiated through.
             present: bool [K]; a domain that is absent keeps its last loss (one that was never seen
                 yet counts with the mean of the others). None: all are present.
+            counts: [K] ≥ 0, in place of `present`: this process's examples of every domain; a
+                domain that has none in the whole group is absent.
+            group: the processes, which must all call; None: all there are, or this one alone.
 
         Raises:
-            ValueError: losses is not of shape [K], or on another device than the adversary.
+            ValueError: losses or counts are not of shape [K], or on another device than the
+                adversary; a group without counts, or counts and present.
         """
-        f = self._observe(losses.detach(), present)
+        losses = self._checked("losses", losses.detach())
+        if counts is not None and present is None:
+            losses, present = _over_group(losses, self._checked("counts", counts), group)
+        elif counts is not None or group is not None:
+            raise ValueError("group needs counts, and counts stand in place of present.")
+        finite = losses.isfinite()
+        played = (finite if present is None else finite.logical_or(~present)).all()
+        before = [(buffer, buffer.clone()) for buffer in self._state()]
+        f = self._observe(torch.where(played, losses, 0.0), present)
         self.steps.add_(1)
         p, payoff, direction = self._respond(f)
         self.p.copy_(p)
         self.weights.copy_(p)
-        return Play(f, payoff, direction)
+        for buffer, kept in before:
+            torch.where(played, buffer, kept, out=buffer)
+        self.skipped.add_(~played)
+        return Play(f, payoff, direction, played)
 
     def is_due(self, iteration: int) -> bool:
         """Whether to update after `iteration` ≥ 0 steps of the model, before the next one."""
@@ -103,18 +134,32 @@ class Adversary(PreciseModule):
         """
         return None
 
+    def _checked(self, name: str, values: Tensor) -> Tensor:
+        if values.shape != self.p.shape:
+            raise ValueError(
+                f"{name} has shape {list(values.shape)}; it needs one per domain: [{len(self.q)}]."
+            )
+        if values.device != self.p.device:
+            raise ValueError(
+                f"{name} are on {values.device}, the adversary on {self.p.device}: "
+                f"move it with adversary.to({str(values.device)!r})."
+            )
+        return values
+
+    def _state(self) -> Iterator[Tensor]:
+        """Every buffer that an update changes, the parts' as well: what `state_dict` holds."""
+        for part in self.modules():
+            for name, buffer in part.named_buffers(recurse=False):
+                if name not in part._non_persistent_buffers_set:
+                    yield buffer
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        state.setdefault(f"{prefix}skipped", torch.zeros_like(self.skipped))  # of before it was
+        super()._load_from_state_dict(state, prefix, *rest)
+
     def _observe(self, losses: Tensor, present: Tensor | None) -> Tensor:
-        if losses.shape != self.p.shape:
-            raise ValueError(
-                f"losses has shape {list(losses.shape)}; it needs one per domain: [{len(self.q)}]."
-            )
-        if losses.device != self.p.device:
-            raise ValueError(
-                f"losses are on {losses.device}, the adversary on {self.p.device}: "
-                f"move it with adversary.to({str(losses.device)!r})."
-            )
         if present is None:
-            return self.losses.copy_(losses)
+            return self.losses.copy_(losses).clone()
         self.losses.copy_(torch.where(present, losses, self.losses))
         unseen = self.losses.isnan().logical_and(~present)
         return torch.where(unseen, self.losses.nanmean().nan_to_num(), self.losses)
@@ -128,3 +173,16 @@ class Adversary(PreciseModule):
         """p₁ uniform on the prior's support, where q_k = 0 pins p_k = 0."""
         support = (self.prior > 0).to(self.p.dtype)
         self._start_at(support / support.sum())
+
+
+def _over_group(
+    losses: Tensor, counts: Tensor, group: distributed.ProcessGroup | None
+) -> tuple[Tensor, Tensor]:
+    """(mean loss [K] over the examples of all processes, bool [K]: has the domain any)."""
+    here = counts > 0  # the mean over no example may be NaN
+    both = torch.stack([torch.where(here, losses * counts, 0.0), counts.to(losses.dtype)])
+    both = both.to(precise_dtype(losses.device))
+    if group is not None or (distributed.is_available() and distributed.is_initialized()):
+        distributed.all_reduce(both, group=group)
+    sums, totals = both
+    return sums / totals, totals > 0

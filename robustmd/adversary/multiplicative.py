@@ -11,13 +11,12 @@ from robustmd.adversary import arguments, schedules
 from robustmd.adversary.base import Adversary
 from robustmd.adversary.precision import default_dtype
 from robustmd.adversary.simplex import finite_log
-from robustmd.adversary.steps import set_once
 
 _SCHEDULES = {
     "lemma1": schedules.lemma1_adversary_step,
     "theorem1": schedules.theorem1_adversary_step,
 }
-_SMALLEST_GAMMA = 1e-12  # losses that are all 0 at first must not make the step infinite
+_SEEN = 1e-6  # ‖f̂‖₂ [nats] up to which it is 0 rounded: no bound, and a step 1/γ beyond all
 
 
 class MultiplicativeWeights(Adversary):
@@ -29,8 +28,9 @@ class MultiplicativeWeights(Adversary):
         step = "theorem1":  η_p = (2 sqrt(2 log K)/γ) T^(−2/3)    non-convex losses
         step = "constant":  η_p = eta
 
-    γ, the bound on ‖f̂ᵗ‖₂, comes from the first losses (‖f̂¹‖₂) unless it is given. Without a
-    regularizer the prior is only where p starts; the paper starts at uniform. q_k = 0 pins p_k = 0.
+    γ, the bound on ‖f̂ᵗ‖₂, comes from the first losses (‖f̂¹‖₂) unless it is given; p stays where it
+    starts while they are all 0. Without a regularizer the prior is only where p starts; the paper
+    starts at uniform. q_k = 0 pins p_k = 0.
 
     | symbol | argument    | range                                                     |
     |--------|-------------|-----------------------------------------------------------|
@@ -86,17 +86,19 @@ class MultiplicativeWeights(Adversary):
 
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.needs_gamma:
-            gamma = torch.linalg.vector_norm(f).clamp(min=_SMALLEST_GAMMA)
-            set_once(self.eta, self.unit_step / gamma, self.steps)
+            gamma = torch.linalg.vector_norm(f)
+            is_first = self.eta.isnan().logical_and(gamma > _SEEN)
+            torch.where(is_first, self.unit_step / gamma, self.eta, out=self.eta)
         self.p_sum.add_(self.p)
         payoff = torch.dot(self.p, f)
+        step = self.eta.nan_to_num() if self.needs_gamma else self.eta
         # The state is log p, normalised every time: a sum of losses alone would overflow.
-        self.log_p.copy_(torch.log_softmax(torch.addcmul(self.log_p, f, self.eta), dim=0))
+        self.log_p.copy_(torch.log_softmax(torch.addcmul(self.log_p, f, step), dim=0))
         return self.log_p.exp(), payoff, f
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
         """log K/η_p + T η_p μ²/8 (proof of Lemma 1) for losses ≥ 0, μ = max_t ‖f̂ᵗ‖₂."""
         smallest, eta = min(self.q), float(self.eta)
-        if smallest == 0 or eta == 0:
+        if smallest == 0 or not eta > 0:  # NaN: no loss was seen yet
             return None
         return -math.log(smallest) / eta + total_steps * eta * mu * mu / 8

@@ -66,13 +66,16 @@ class RegretMeter(PreciseModule):
         return meter.to(adversary.p.device)
 
     def update(self, play: Play) -> None:
-        """Count one update of the adversary; `play` is what `Adversary.update` returned."""
-        self.steps.add_(1)
-        self.loss_sum.add_(play.losses)
-        self.payoff_sum.add_(play.payoff)
+        """Count one update of the adversary; `play` is what `Adversary.update` returned.
+
+        One that was skipped is not counted.
+        """
+        self.steps.add_(play.counts)
+        self.loss_sum.addcmul_(play.losses, play.counts)
+        self.payoff_sum.addcmul_(play.payoff, play.counts)
         if play.direction is not None:
             norm = torch.linalg.vector_norm(play.direction, ord=self.regularizer.dual_norm)
-            torch.maximum(self.mu, norm, out=self.mu)
+            torch.maximum(self.mu, norm * play.counts, out=self.mu)
 
     def measured(self) -> Tensor:
         """The regret per update so far, a scalar on the device; NaN before the first update."""

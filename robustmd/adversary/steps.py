@@ -1,6 +1,6 @@
 """The step rules of the ascent: how far p (or log p) moves along ĥᵗ at iteration t."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,15 +11,8 @@ from robustmd.adversary.precision import PreciseModule, default_dtype
 StepName = Literal["theory", "constant"]
 
 
-def set_once(buffer: Tensor, value: Tensor, t: Tensor) -> None:
-    """Let iteration 1 set the buffer: a choice on the device, so that the host need not know t."""
-    buffer.copy_(torch.where(t == 1, value, buffer))
-
-
 class ConstantStep(nn.Module):
     """x + η h, with η = eta > 0."""
-
-    needs_mu = False
 
     def __init__(self, eta: float | None) -> None:
         super().__init__()
@@ -56,8 +49,7 @@ class TheoryStep(PreciseModule):
         super().__init__()
         self.modulus = modulus
         self.total_steps = total_steps
-        self.takes_mu = c == "auto" and mu is None
-        self.needs_mu = self.takes_mu
+        self.needs_mu = c == "auto" and mu is None
         constant = torch.nan
         if isinstance(c, str):
             arguments.one_of("c", c, ("auto",))
@@ -75,17 +67,11 @@ class TheoryStep(PreciseModule):
     def calibrate(self, mu: Tensor, t: Tensor) -> None:
         """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, for c = "auto" without a mu.
 
-        Called once: afterwards `needs_mu` is false until a state is loaded, which may be one of
-        before iteration 1. That t is 1 is still for the device to see.
+        Called at every t: which update is the first that counts is for the device alone to see.
         """
-        self.needs_mu = False
         squared = (mu / self.modulus).square_()
         root = (squared * (2 / (self.total_steps or 1))).add_(1).sqrt_()
-        set_once(self.c, squared.div_(root.add_(1)), t)
-
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        super()._load_from_state_dict(*args, **kwargs)
-        self.needs_mu = self.takes_mu
+        torch.where(t == 1, squared.div_(root.add_(1)), self.c, out=self.c)
 
     def move(self, x: Tensor, h: Tensor, t: Tensor) -> Tensor:
         return torch.addcdiv(x, h, t + self.c, value=1 / self.modulus)

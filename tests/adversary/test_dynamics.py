@@ -253,6 +253,20 @@ def test_first_losses_of_0_do_not_make_the_step_infinite():
         assert float(adversary.p.sum()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("unseen", [0.0, 1e-9], ids=["nothing", "nothing but rounding"])
+def test_minimax_takes_its_step_from_the_first_losses_that_are_there(unseen):
+    late, fresh = (MultiplicativeWeights(2, total_steps=100) for _ in range(2))
+    for _ in range(3):
+        late.update(torch.full((2,), unseen))
+        assert late.p.tolist() == [0.5, 0.5]
+        assert late.regret_bound(1.0, 100) is None
+    for adversary in (late, fresh):
+        adversary.update(torch.tensor([1.0, 2.0]))
+    assert torch.equal(late.eta, fresh.eta)
+    assert torch.equal(late.p, fresh.p)
+    assert 0.5 < float(late.p[1]) < 0.6
+
+
 def test_a_state_of_before_the_first_update_lets_auto_c_be_set_anew():
     """As when a warm-up is undone before the iteration is captured in a CUDA graph."""
     adversary = ProjectedAscent(2, L2(), 0.5, total_steps=100)

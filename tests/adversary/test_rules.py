@@ -155,6 +155,43 @@ def test_an_iteration_without_any_domain_changes_nothing_it_should_not(make_rule
     assert abs(float(rule.weights.sum()) - 1) < 1e-6
 
 
+NOT_FINITE = [[torch.nan, 1, 1, 1], [1, torch.inf, 1, 1], [-torch.inf] * 4, [torch.nan] * 4]
+
+
+@pytest.mark.parametrize("after", [0, 2], ids=["at first", "later"])
+def test_losses_that_are_not_finite_change_nothing_and_are_counted(make_rule, after):
+    rule, spared = make_rule(), make_rule()
+    meter, spared_meter = RegretMeter.of(rule), RegretMeter.of(spared)
+    rows = [*harsh_losses(after + 3)]
+    bad = [torch.tensor(losses, dtype=torch.float32) for losses in NOT_FINITE]
+    for losses in [*rows[:after], *bad, *rows[after:]]:
+        meter.update(rule.update(losses))
+        assert abs(float(rule.weights.double().sum()) - 1) < 1e-6 * float(rule.weights.abs().max())
+    for losses in rows:
+        spared_meter.update(spared.update(losses))
+    assert int(rule.skipped) == len(bad)
+    rule.skipped.zero_()
+    for ours, theirs in ((rule, spared), (meter, spared_meter)):
+        for name, state in ours.state_dict().items():
+            assert torch.equal(state, theirs.state_dict()[name]), name
+
+
+def test_an_absent_domain_without_a_finite_loss_skips_nothing(make_rule):
+    rule = make_rule()
+    present = torch.tensor([True, False, True, True])
+    rule.update(torch.tensor([1.0, torch.inf, 2.0, 3.0]), present)
+    assert int(rule.skipped) == 0
+    rule.update(torch.tensor([torch.inf, 1.0, 2.0, 3.0]), present)
+    assert int(rule.skipped) == 1
+
+
+def test_a_state_of_before_updates_could_be_skipped_loads(make_rule):
+    rule, old = make_rule(), make_rule().state_dict()
+    del old["skipped"]
+    rule.load_state_dict(old)
+    assert int(rule.skipped) == 0
+
+
 def test_a_single_domain_has_all_the_weight():
     rule = ProjectedAscent(1, L2(), 0.5, total_steps=10)
     for loss in (0.0, 3.0, 1e4):

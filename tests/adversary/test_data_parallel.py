@@ -1,0 +1,71 @@
+"""Processes that each have a part of the batch play one adversary."""
+
+import datetime
+
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from robustmd.adversary import L2, ProjectedAscent
+
+# Per rank: the mean losses of its examples, and how many of each domain it has.
+MEANS = [[4.0, 1.0, torch.nan], [1.0, 2.0, torch.nan]]
+COUNTS = [[1, 3, 0], [3, 1, 0]]
+POOLED = [(4 * 1 + 1 * 3) / 4, (1 * 3 + 2 * 1) / 4, 0.0]  # not [2.5, 1.5], the mean of the means
+PRESENT = [True, True, False]
+
+
+def make() -> ProjectedAscent:
+    return ProjectedAscent(3, L2(), 0.5, total_steps=100)
+
+
+def play(rank: int, store: str) -> list[list[float]]:
+    """The weights after every update of one rank of two; the last has a NaN on rank 1 alone."""
+    group = distributed.init_process_group(
+        "gloo",
+        init_method=f"file://{store}",
+        rank=rank,
+        world_size=2,
+        timeout=datetime.timedelta(seconds=60),
+    )
+    adversary, seen = make(), []
+    for broken in (0.0, 0.0, torch.nan):
+        losses = torch.tensor(MEANS[rank]) + rank * broken
+        adversary.update(losses, counts=torch.tensor(COUNTS[rank]), group=group)
+        seen.append([*adversary.weights.tolist(), float(adversary.skipped)])
+    distributed.destroy_process_group()
+    return seen
+
+
+def play_second(store: str, queue: "multiprocessing.SimpleQueue[list[list[float]]]") -> None:
+    queue.put(play(1, store))
+
+
+@pytest.mark.skipif(not distributed.is_gloo_available(), reason="needs gloo")
+def test_two_processes_have_the_weights_of_one_with_all_examples(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    other = context.Process(target=play_second, args=(str(tmp_path / "store"), queue))
+    other.start()
+    first = play(0, str(tmp_path / "store"))
+    other.join(60)
+    assert queue.get() == first
+    alone, seen = make(), []
+    for _ in range(2):
+        alone.update(torch.tensor(POOLED), torch.tensor(PRESENT))
+        seen.append([*alone.weights.tolist(), 0.0])
+    assert first == [*seen, [*alone.weights.tolist(), 1.0]]
+
+
+def test_one_process_needs_no_group():
+    counted, plain = make(), make()
+    counted.update(torch.tensor(MEANS[0]), counts=torch.tensor(COUNTS[0]))
+    plain.update(torch.tensor(MEANS[0]), torch.tensor(PRESENT))
+    assert torch.equal(counted.p, plain.p)
+
+
+def test_a_group_without_counts_is_refused():
+    with pytest.raises(ValueError, match="group needs counts"):
+        make().update(torch.ones(3), group=object())
+    with pytest.raises(ValueError, match="counts has shape"):
+        make().update(torch.ones(3), counts=torch.ones(2))
