@@ -54,13 +54,15 @@ def typed(composed: DictConfig) -> Config:
 def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
     """The config that a run's config.yaml holds, with a user's key=value in it.
 
-    The file is data: a reference in it (`${oc.env:HOME}`) stays text.
+    The file is data: a reference in it (`${oc.env:HOME}`) stays text, and where its run kept its
+    files is not where this user keeps theirs: `paths.*` come from the overrides or the environment.
 
     Raises:
         UserError: as `typed`.
     """
+    own = {key: value for key, value in found.items() if key != "paths"}
     try:
-        merged = OmegaConf.merge(literal(found), OmegaConf.from_dotlist(list(overrides)))
+        merged = OmegaConf.merge(literal(own), OmegaConf.from_dotlist(list(overrides)))
     except (OmegaConfBaseException, ValueError) as error:
         words = str(error).partition("\n")[0]
         raise UserError(f"config.yaml with {' '.join(overrides) or 'nothing'}: {words}") from None

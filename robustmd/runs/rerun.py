@@ -71,7 +71,7 @@ def _settled(text: str, folder: object) -> tuple[str, str]:
     """The key of an override, and the override with its path absolute; `folder` is where it was
     typed. Raises `Unreadable` for what is more than a plain setting."""
     key, value, is_plain = _parsed(text)
-    if not is_plain or not text.isprintable():
+    if not is_plain or text != printable(text):
         shown = printable(text[:SHOWN]) + "…" * (len(text) > SHOWN)
         raise Unreadable(f"{shown}: is no plain setting, so no command is made of it")
     is_path = key in PATHS or (key == WEIGHTS and value not in NO_FILE)
@@ -117,7 +117,7 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
     if isinstance(value, str):
-        return value.isprintable() and "${" not in value  # Hydra would look up what it names
+        return "${" not in value  # Hydra would look up what it names
     return value is None or isinstance(value, int | float)
 
 

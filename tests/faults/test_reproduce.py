@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from faults.conftest import Train
 from faults.fuzzing import ends_well, outcome_of
 
 from robustmd.runs.comparison import compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
+from robustmd.training import evaluate, reproduce
+from robustmd.training.data import load_domains
 
 
 def test_the_same_bytes_again_are_identical(train: Train, finished: Path) -> None:
@@ -59,6 +62,22 @@ def test_only_a_finished_run_can_be_compared(train: Train, cut_off: Path, tmp_pa
 
 def test_its_own_tree_is_no_place_for_the_copy(train: Train, finished: Path) -> None:
     assert ends_well(["reproduce", str(finished), "--out", str(finished.parents[3])]) == 2
+
+
+@pytest.mark.parametrize("module", [evaluate, reproduce])
+def test_the_callers_folders_are_used_and_not_the_records(
+    train: Train, finished: Path, tmp_path: Path, prepared_cache: Path, monkeypatch, module
+) -> None:
+    run = tmp_path / finished.relative_to(finished.parents[3])
+    shutil.copytree(finished, run)
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config["paths"] = dict.fromkeys(("data", "cache", "outputs"), str(tmp_path / "elsewhere"))
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    monkeypatch.setattr(module, "load_domains", load_domains)
+    monkeypatch.setenv("ROBUSTMD_CACHE", str(prepared_cache))
+    code, _, err = outcome_of([module.__name__.rpartition(".")[2], str(run)])
+    assert (code, "was trained on other data" in err) == (2, True)  # the images were looked for
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def change_every_loss(run: Path, factor: float) -> None:

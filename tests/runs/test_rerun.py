@@ -85,7 +85,7 @@ HOSTILE = [
     "method.prior={a: 1}",
     "method.prior=[1,{a: 1}]",
     "method.prior=[" + "1," * 30_000 + "1]",
-    "method.prior=" + "[" * 5_000,
+    "method.prior=" + "[" * 2_000,
     "",
 ]
 
