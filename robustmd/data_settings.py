@@ -96,8 +96,7 @@ class Folder:
     validation: float = setting(0.0, BELOW_ONE)
 
     def __post_init__(self) -> None:
-        """A relative path means another folder elsewhere, so it must not be a run's identity;
-        the order of `unseen` means nothing."""
+        """A relative path means another folder elsewhere; the order of `unseen` means nothing."""
         self.root = str(Path(self.root).expanduser().absolute()) if self.root else None
         self.manifest = str(Path(self.manifest).expanduser().absolute()) if self.manifest else None
         self.unseen = sorted(set(self.unseen))
@@ -131,6 +130,8 @@ class PetsNoise(Pets):
         default_factory=lambda: [0.0, 4.0, 8.0, 12.0], metadata={"allowed": SIGMAS}
     )
 
+
+DATA_PLACES = ("root", "manifest")  # where the data lies, which is not what they are
 
 DATA: Mapping[str, type] = {
     "digits_mini": DigitsMini,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from robustmd.data_settings import DATA, check_data
+from robustmd.data_settings import DATA, DATA_PLACES, check_data
 from robustmd.errors import UserError, listed
 from robustmd.method_settings import METHODS, check_method
 from robustmd.ranges import (
@@ -294,6 +294,23 @@ def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
     }
     precision = config["runtime"].get("precision", "fp32")  # runs before it was a key: fp32
     return identity if precision == "fp32" else identity | {"runtime": {"precision": precision}}
+
+
+def identity_of(config: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str, Any]:
+    """`number_changing`, with what the named files hold in place of where they lie.
+
+    read: data_fingerprint and weights_sha256, as environment.json has them; without them a place
+    stands for what lies there.
+    """
+    identity = number_changing(config)
+    data, backbone = identity["data"], identity["backbone"]
+    fingerprint, weights = read.get("data_fingerprint"), read.get("weights_sha256")
+    if fingerprint and not data.keys().isdisjoint(DATA_PLACES):
+        kept = {key: value for key, value in data.items() if key not in DATA_PLACES}
+        identity["data"] = {**kept, "fingerprint": fingerprint}
+    if weights and backbone.get("weights", "none") != "none":
+        identity["backbone"] = {**backbone, "weights": weights}
+    return identity
 
 
 def _without(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from robustmd.data_settings import DATA_PLACES
 from robustmd.runs.identity import canonical
 from robustmd.runs.run import Run
 from robustmd.settings import OPTIONS, SECTIONS
@@ -12,6 +13,8 @@ from robustmd.settings import OPTIONS, SECTIONS
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
 NO_NUMBER = {"evaluation.predictions"}
 FINGERPRINT = "data fingerprint"
+FILES = "data.files"  # the fingerprint too, where the settings name the files
+PLACES = tuple(f"data.{key}" for key in DATA_PLACES)
 UNSET = "unset"
 SYMBOLS = {"method.lam": "λ", "method.mu": "μ", "method.nu": "ν"}
 
@@ -40,6 +43,17 @@ def settings_of(run: Run) -> dict[str, Any]:
     precision = runtime.get("precision") if isinstance(runtime, Mapping) else None
     flat["runtime.precision"] = str(precision or "fp32")
     flat[FINGERPRINT] = str(run.environment.get("data_fingerprint", "unknown"))
+    return _without_places(flat, run.environment)
+
+
+def _without_places(flat: dict[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What files held in place of where they lay: the same elsewhere is the same configuration."""
+    if environment.get("data_fingerprint") and any(flat.get(key) for key in PLACES):
+        flat = {key: value for key, value in flat.items() if key not in PLACES}
+        flat |= {FILES: flat[FINGERPRINT], FINGERPRINT: f"that of {FILES}"}
+    weights = environment.get("weights_sha256")
+    if weights and flat.get("backbone.weights") not in (None, "none", "imagenet"):
+        flat["backbone.weights"] = f"sha256 {weights}"[:20]
     return flat
 
 
@@ -101,4 +115,4 @@ def shown_value(value: Any, key: str) -> str:
         return "null"
     if isinstance(value, float):
         return f"{value:g}"
-    return str(value)[:8] if key == FINGERPRINT else str(value)
+    return str(value)[:8] if key in (FINGERPRINT, FILES) else str(value)

@@ -14,6 +14,7 @@ from robustmd.runs.identity import canonical
 from robustmd.runs.reader import collect
 from robustmd.runs.writer import RunDirectory
 
+SAME_FILES = {"data_fingerprint": "any", "weights_sha256": "any"}  # they are compared by themselves
 ELSE = "force=true trains anew in its place, paths.outputs=FOLDER elsewhere"
 
 
@@ -60,8 +61,8 @@ def is_finished(
 
 def _same_settings(there: Mapping[str, Any], config: settings.Config) -> bool:
     try:
-        found = settings.number_changing(there)
+        found = settings.identity_of(there, SAME_FILES)
     except (KeyError, TypeError, AttributeError):  # not what a run of ours wrote
         return False
-    wanted = settings.number_changing(settings.as_dict(config))
+    wanted = settings.identity_of(settings.as_dict(config), SAME_FILES)
     return bool(canonical(found) == canonical(wanted))

@@ -62,11 +62,12 @@ def _best_losses(
     """
     assert config.paths.outputs is not None
     folder = Path(config.paths.outputs) / config.data.name / "individual"
-    wanted = _protocol(settings.as_dict(config))
+    wanted = _protocol(settings.as_dict(config), domains.fingerprint)
     losses: dict[str, list[float]] = {name: [] for name in trained}
     for run in collect(folder).runs if folder.is_dir() else ():
-        same_bytes = run.environment.get("data_fingerprint") == domains.fingerprint
-        if same_bytes and run.domain in losses and _protocol(run.config) == wanted:
+        read = run.environment.get("data_fingerprint")
+        same_bytes = read == domains.fingerprint
+        if same_bytes and run.domain in losses and _protocol(run.config, read) == wanted:
             losses[run.domain].append(run.loss("train", run.domain))
     missing = [domains.names.index(name) for name in trained if not losses[name]]
     if missing:
@@ -86,11 +87,11 @@ def _best_losses(
     return reference, f"method.reference: smallest final training loss of individual runs: {said}"
 
 
-def _protocol(config: Mapping[str, Any]) -> Any:
+def _protocol(config: Mapping[str, Any], fingerprint: Any) -> Any:
     """What two runs must share for a loss of one to be a yardstick for the other: all but the
     method, when it is measured, and what every method tunes for itself."""
     try:
-        identity = settings.number_changing(config)
+        identity = settings.identity_of(config, {"data_fingerprint": fingerprint})
     except (KeyError, TypeError, AttributeError):  # config.yaml of another program, or by hand
         return None
     shared = {k: v for k, v in identity.items() if k not in ("method", "evaluation")}

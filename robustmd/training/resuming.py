@@ -57,7 +57,7 @@ def _take_up_newest(session: Session, say: Callable[[str], None]) -> bool:
 
 
 def _take_up(session: Session, iteration: int, state: Mapping[str, Any]) -> None:
-    if state["belongs_to"] != session.belongs_to:
+    if state["belongs_to"] not in (session.belongs_to, session.belonged_to):
         raise Unreadable("it is another run's")
     if state["learner"]["iteration"] != iteration:
         raise Unreadable(f"it says iteration {state['learner']['iteration']}")

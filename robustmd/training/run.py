@@ -16,14 +16,13 @@ from robustmd import settings
 from robustmd.backbones.pretrained import find_weights
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
-from robustmd.runs.identity import run_folder
-from robustmd.runs.writer import RunDirectory
 from robustmd.training.data import load_domains
 from robustmd.training.data_record import data_warnings, example_sheet
 from robustmd.training.environment import choose_device, describe
 from robustmd.training.finished import is_finished
 from robustmd.training.history import Diverged
 from robustmd.training.other_runs import with_numbers_of_runs
+from robustmd.training.placing import directory_of
 from robustmd.training.precision import allow_tf32, resolve_precision
 from robustmd.training.progress import RunProgress
 from robustmd.training.resuming import go_on
@@ -71,9 +70,9 @@ def run(
     domains = load_domains(config, lambda line: _say(console, line))
     config = _with_precision(settings.settled(config, domains.names), device)
     config, taken = with_numbers_of_runs(config, domains, overrides)
-    identity = settings.number_changing(settings.as_dict(config))
-    assert config.paths.outputs is not None
-    directory = RunDirectory(run_folder(Path(config.paths.outputs), identity, config.seed))
+    weights_sha256 = weights.sha256 if weights else None
+    read = {"data_fingerprint": domains.fingerprint, "weights_sha256": weights_sha256}
+    directory = directory_of(config, read)
     announce(directory.path)
     try:
         with directory.locked(lambda line: _say(console, line)):

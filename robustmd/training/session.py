@@ -242,7 +242,20 @@ class Session:
     @property
     def belongs_to(self) -> str:
         """Which run on which bytes: a checkpoint of another one is not taken."""
-        identity = config_hash(settings.number_changing(settings.as_dict(self.config)))
+        weights = self.learner.weights_file
+        read = {
+            "data_fingerprint": self.domains.fingerprint,
+            "weights_sha256": weights.sha256 if weights else None,
+        }
+        return self._named(read)
+
+    @property
+    def belonged_to(self) -> str:
+        """The same as checkpoints have it that are older than names without paths."""
+        return self._named({})
+
+    def _named(self, read: Mapping[str, Any]) -> str:
+        identity = config_hash(settings.identity_of(settings.as_dict(self.config), read))
         began = self.learner.weights_file.sha256 if self.learner.weights_file else ""
         return f"{identity} seed={self.config.seed} {self.domains.fingerprint} {began}"
 
