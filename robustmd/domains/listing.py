@@ -10,12 +10,13 @@ from functools import cached_property
 from pathlib import Path
 
 from robustmd.domains.stamp import Stamp
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable
 
 SHOWN = 10  # of a longer list in a message
 LONGEST_NAME = 200
 SPLITS = ("train", "val", "test")
 UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray bytes, line breaks
+shown = printable  # a path or name, for a message
 
 
 @dataclass(frozen=True)
@@ -111,14 +112,6 @@ def checked_name(kind: str, name: str, where: str) -> str:
             "without / and \\"
         )
     return name
-
-
-def shown(path: object) -> str:
-    """A path or name for a message: on one line, whatever bytes it is made of."""
-    return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in UNPRINTABLE else c
-        for c in str(path)
-    )
 
 
 def few(things: Sequence[str]) -> str:

@@ -2,6 +2,10 @@
 
 import unicodedata
 
+from robustmd.errors import printable
+
+clean = printable  # one line that steers no terminal
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -31,11 +35,6 @@ _LATEX = {
     "η": r"$\eta$",
 }
 _MARKDOWN = frozenset("\\`*[]<>|~$")
-
-
-def clean(text: str) -> str:
-    """One printable line: what could steer a terminal or break a line becomes "?"."""
-    return "".join("?" if unicodedata.category(c)[0] in "CZ" and c != " " else c for c in text)
 
 
 def latex(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from robustmd.errors import printable
 from robustmd.runs import files, lock, untrusted
 from robustmd.runs.files import Extent
 from robustmd.runs.untrusted import Unreadable
@@ -107,7 +108,7 @@ class RunDirectory:
     def append_log(self, line: str) -> None:
         """One line of train.log, with the time of day."""
         with (self.path / files.LOG).open("a", encoding="utf-8") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n")
 
     def write_examples(self, png: bytes) -> None:
         """The sheet of examples of the data."""

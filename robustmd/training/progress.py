@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
+from robustmd.errors import printable
+
 
 class _Rate(ProgressColumn):
     """Iterations per second."""
@@ -40,7 +42,9 @@ class RunProgress:
             _Rate(table_column=_whole()),
             TimeRemainingColumn(compact=True, table_column=_whole()),
             TextColumn(
-                "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")
+                "{task.description}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
             ),
             console=console,
             transient=True,
@@ -62,7 +66,7 @@ class RunProgress:
 
     def iterated(self, iteration: int, weights: Mapping[str, float]) -> None:
         """After a log interval: where the run is and its weights p."""
-        self._weights = "p " + " ".join(_few(weights))
+        self._weights = printable("p " + " ".join(_few(weights)))
         self._bar.update(
             self._task, completed=iteration, description=f"{self._weights}  {self._worst}"
         )

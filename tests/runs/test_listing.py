@@ -71,11 +71,14 @@ def test_age_counts_from_the_last_change_and_is_never_negative(outputs) -> None:
     assert list_runs(outputs.root)[0].age == 0
 
 
-def test_what_could_steer_a_terminal_is_not_printed(outputs, capsys) -> None:
-    outputs.run(
-        extra={"status": "failed", "message": "\x1b[31mred\nline"}, settings={"cost": "\x07"}
-    )
-    assert "\x1b" not in "".join(said(capsys, outputs.root))
+def test_what_could_steer_a_terminal_is_written_out(outputs, capsys) -> None:
+    failed = {"status": "failed", "message": "\x1b[31mred\nline"}
+    outputs.run(extra=failed, settings={"cost": "\x07"}, folder="\x1b]0;x\x07")
+    outputs.run(extra=failed, settings={"cost": "a\u202eb"}, folder="c\u200b")
+    lines = said(capsys, outputs.root)
+    assert all(line.isprintable() for line in lines)
+    for shown in (r"\x1b[31mred\nline", r"\x1b]0;x\x07/seed=0", r"a\u202eb", r"c\u200b/seed=0"):
+        assert any(shown in line for line in lines)
 
 
 def test_methods_are_compared_with_their_own_kind(outputs) -> None:

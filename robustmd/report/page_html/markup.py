@@ -2,6 +2,8 @@
 
 import html
 
+from robustmd.errors import printable
+
 
 class Markup(str):
     """HTML made by this package; any other string is text."""
@@ -11,7 +13,7 @@ class Markup(str):
 
 def escaped(content: object) -> Markup:
     """Text as HTML shows it; `Markup` stays as it is."""
-    return content if isinstance(content, Markup) else Markup(html.escape(str(content)))
+    return content if isinstance(content, Markup) else Markup(html.escape(printable(content)))
 
 
 def join(*contents: object) -> Markup:
@@ -28,7 +30,7 @@ def el(tag: str, *contents: object, **attributes: object) -> Markup:
         if value is True:
             shown.append(f" {name}")
         elif value is not None and value is not False:
-            shown.append(f' {name}="{html.escape(str(value))}"')
+            shown.append(f' {name}="{html.escape(printable(value))}"')
     return Markup(f"<{tag}{''.join(shown)}>{join(*contents)}</{tag}>")
 
 
