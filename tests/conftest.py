@@ -41,6 +41,7 @@ class OutputsBuilder:
         folder: str = "00000000",
         extra: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
+        constant: Sequence[str] = (),
     ) -> Path:
         """One finished run.
 
@@ -48,7 +49,8 @@ class OutputsBuilder:
         earlier measurements, evenly spaced from iteration 0, or `earlier` whole measurements, each
         {split: {domain: (loss, accuracy)}}, evenly spaced without 0; `settings` the method's keys;
         `training` changes training's; `extra` goes into summary.json last; `sizes` are the domains'
-        examples in either split, 40 where not given.
+        examples in either split, 40 where not given; on the test sets of the domains `constant`
+        one class is predicted.
         """
         train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
         test = test or {domain: (loss + 0.1, acc - 5) for domain, (loss, acc) in train.items()}
@@ -68,6 +70,8 @@ class OutputsBuilder:
         splits = {"train": train, "test": test}
         self._metrics(path, splits, curve, earlier, iterations, sizes or {})
         summary = _summary(config, train, test, iterations) | dict(extra or {})
+        for domain in constant:
+            summary["final"]["test"][domain]["constant"] = True
         (path / "summary.json").write_text(json.dumps(summary), "utf-8")
         environment = {"device": "cpu", "data_fingerprint": fingerprint}
         environment["overrides"] = [f"method={method}", f"data={data}", f"seed={seed}"]

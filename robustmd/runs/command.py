@@ -89,7 +89,7 @@ def _print_list(runs: Sequence[Listed], root: Path) -> None:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         _say("  ".join([*cells, row[-1]]).rstrip())
         one = runs[number - 1]
-        if number > 0 and one.message and one.status != "finished":
+        if number > 0 and one.message:
             _say(f"    {one.message}")
 
 

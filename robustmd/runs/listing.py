@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robustmd.errors import UserError
 from robustmd.runs import files, lock
 from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.identity import canonical
-from robustmd.runs.run import METRICS_COLUMNS
+from robustmd.runs.run import METRICS_COLUMNS, constant_of, one_class_words
 from robustmd.runs.untrusted import Unreadable, read_json, read_table, read_yaml
 
 COMPARED = ("data", "backbone", "method", "training", "evaluation")
@@ -26,8 +28,9 @@ class Listed:
     """One run directory.
 
     `status`: finished, running (its lock is held), interrupted, failed, diverged, cut off (it says
-    running, but nobody holds its lock) or unreadable; `message` is why. `worst_loss` is max_k f_k
-    of the last whole measurement of the training sets [nats]; `age` seconds since a file changed.
+    running, but nobody holds its lock) or unreadable; `message` is why, or a warning. `worst_loss`
+    is max_k f_k of the last whole measurement of the training sets [nats], NaN where one of them
+    is; `age` seconds since a file changed.
     """
 
     path: Path
@@ -68,6 +71,8 @@ def _listed(path: Path, root: Path) -> Listed:
         status = "unreadable" if summary or config else "cut off"
     elif status == "running":
         status, message = "cut off", "its process has gone"
+    elif status == "finished":
+        message = one_class_words(constant_of(summary))
     elif isinstance(summary.get("message"), str):
         message = summary["message"]
     return Listed(
@@ -118,7 +123,7 @@ def _worst_loss(path: Path, root: Path, summary: Mapping[str, Any]) -> float | N
             losses[iteration][domain] = loss
     whole = len(domains) if isinstance(domains, list) else 1
     measured = [at for at, by_domain in losses.items() if len(by_domain) >= whole]
-    return max(losses[max(measured)].values()) if measured else None
+    return float(np.max(list(losses[max(measured)].values()))) if measured else None
 
 
 def _age(path: Path) -> float:

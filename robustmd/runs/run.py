@@ -1,11 +1,11 @@
 """What a reader gets from a run directory: `Run`, its `Measurement`s, and `Problem`s."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.runs import files
 from robustmd.runs.series import Series
 from robustmd.runs.untrusted import Unreadable, read_table
@@ -29,6 +29,7 @@ WEIGHTS_COLUMNS: Mapping[str, type] = {
     "batch_loss": float,
 }
 
+Constant = Mapping[str, Sequence[str]]  # split -> domains for which one class is predicted
 LONGEST = 1e10  # seconds; more is no time that a run took
 
 
@@ -142,6 +143,27 @@ class Run:
 
         rows = self._rows(name, columns)
         return pd.DataFrame(rows, columns=list(columns)).astype(dict(columns))
+
+
+def constant_of(summary: Mapping[str, Any]) -> Constant:
+    """What summary.json's `final` measures say of that; old ones say nothing."""
+    final = summary.get("final")
+    found = {
+        str(split): [
+            str(name)
+            for name, one in measures.items()
+            if isinstance(one, dict) and one.get("constant") is True
+        ]
+        for split, measures in (final.items() if isinstance(final, dict) else ())
+        if isinstance(measures, dict)
+    }
+    return {split: names for split, names in found.items() if names}
+
+
+def one_class_words(constant: Constant) -> str:
+    """ "predicts one class for all images of train: a; test: a, b"; "" where it does nowhere."""
+    parts = [f"{split}: {listed(names)}" for split, names in constant.items()]
+    return f"predicts one class for all images of {'; '.join(parts)}" if parts else ""
 
 
 def _is_duration(value: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import shutil
 import time
@@ -95,7 +96,8 @@ class RunDirectory:
         self._replace(files.ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        self._replace(files.SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(_strict(summary), indent=2, ensure_ascii=False, allow_nan=False)
+        self._replace(files.SUMMARY, text + "\n")
 
     def append_metrics(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of metrics.csv, in the order of its header."""
@@ -151,6 +153,15 @@ class RunDirectory:
 
     def _replace(self, name: str, text: str) -> None:
         files.write_atomically(self.path / name, lambda stream: _write(stream, text))
+
+
+def _strict(value: Any) -> Any:
+    """The same with null for the numbers that JSON has no words for: NaN and the infinities."""
+    if isinstance(value, Mapping):
+        return {key: _strict(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write(stream: Any, text: str) -> None:

@@ -8,12 +8,12 @@ import torch
 
 
 class Diverged(Exception):
-    """A batch loss was not finite."""
+    """A loss was not finite: of an iteration's batch, or measured on a `split` after it."""
 
-    def __init__(self, iteration: int, domain: str) -> None:
-        super().__init__(f"the loss of {domain} was not finite in iteration {iteration}")
-        self.iteration = iteration
-        self.domain = domain
+    def __init__(self, iteration: int, domain: str, split: str | None = None) -> None:
+        where = f"in iteration {iteration}" if split is None else f"after iteration {iteration}"
+        loss = f"{split} loss" if split else "loss"
+        super().__init__(f"the {loss} of {domain} was not finite {where}")
 
 
 @dataclass(frozen=True)

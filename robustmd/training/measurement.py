@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -19,11 +20,15 @@ BYTES_A_PIXEL = 2**13  # of a GPU, more than a forward pass takes of ours
 
 @dataclass(frozen=True)
 class Measure:
-    """Mean cross entropy f_k in nats, accuracy Acc_k in percent, and over how many examples."""
+    """Mean cross entropy f_k in nats, accuracy Acc_k in percent, and over how many examples.
+
+    `constant`: the model predicts one class for all of them, and they are of more than one.
+    """
 
     loss: float
     accuracy: float
     examples: int
+    constant: bool = False
 
 
 def measure(
@@ -55,8 +60,8 @@ def measure(
     finally:
         model.train(was_training)
     return {
-        name: Measure(loss / count, 100.0 * correct / count, int(count))
-        for name, (loss, correct, count) in zip(domains, sums, strict=True)
+        name: Measure(loss / count, 100.0 * correct / count, int(count), bool(constant))
+        for name, (loss, correct, count, constant) in zip(domains, sums, strict=True)
     }
 
 
@@ -66,16 +71,21 @@ def _sums(
     positions: torch.Tensor | None,
     between: Callable[[], None],
 ) -> torch.Tensor:
-    """[3]: summed loss, correct predictions, examples."""
+    """[4]: summed loss, correct predictions, examples; 1 for a constant prediction, else 0."""
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
+    ends = torch.full((4,), 2**31, device=split.device)  # the least predicted, −most, least label …
     for images, labels in chunks(split, images_at_once(split), positions):
         logits = masked(model(images).float(), split.absent)
         loss = functional.cross_entropy(logits, labels, reduction="none").to(exact).sum()
-        correct = (logits.argmax(1) == labels).sum().to(exact)
+        predicted = logits.argmax(1)
+        correct = (predicted == labels).sum().to(exact)
         total += torch.stack([loss, correct, torch.full_like(loss, len(labels))])
+        both_ways = torch.stack([predicted, -predicted, labels, -labels])
+        ends = torch.minimum(ends, both_ways.amin(1))
         between()
-    return total
+    constant = (ends[0] == -ends[1]) & (ends[2] < -ends[3])
+    return torch.cat([total, constant.to(exact)[None]])
 
 
 def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:
@@ -104,8 +114,8 @@ def images_at_once(split: ResidentExamples) -> int:
 
 
 def worst(measures: Mapping[str, Measure]) -> dict[str, float]:
-    """f_w = max_k f_k and Acc_w = min_k Acc_k, within one run."""
-    return {
-        "loss": max(m.loss for m in measures.values()),
-        "accuracy": min(m.accuracy for m in measures.values()),
+    """f_w = max_k f_k and Acc_w = min_k Acc_k, within one run; NaN where one of them is."""
+    return {  # numpy's: Python's max over a NaN depends on the order
+        "loss": float(np.max([m.loss for m in measures.values()])),
+        "accuracy": float(np.min([m.accuracy for m in measures.values()])),
     }

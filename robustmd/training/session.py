@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,10 +14,11 @@ from robustmd import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.runs import checkpoints
 from robustmd.runs.identity import config_hash
+from robustmd.runs.run import one_class_words
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Diverged, History
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import Events, train
 from robustmd.training.measurement import Measure, measure, worst
@@ -138,6 +140,8 @@ class Session:
             for split, measures in self.measures.items()
             for name, m in measures.items()
         )
+        for split, measures in self.measures.items():
+            self._check_finite(split, measures)
         self._note_marginal_error()
         worst_now = worst(self.measures["train"])
         self.progress.measured(iteration, worst_now["loss"], worst_now["accuracy"])
@@ -154,6 +158,21 @@ class Session:
             for split, domains in self.splits.items()
             if domains
         }
+
+    def _check_finite(self, split: str, measures: Mapping[str, Measure]) -> None:
+        for name, m in measures.items():
+            if not math.isfinite(m.loss):
+                raise Diverged(self.learner.iteration, name, split)
+
+    def constant(self) -> dict[str, list[str]]:
+        """split -> the domains for all of whose images the final model predicts one class."""
+        if self.learner.measured < self.config.training.iterations:
+            return {}
+        found = {
+            split: [name for name, m in measures.items() if m.constant]
+            for split, measures in self.measures.items()
+        }
+        return {split: names for split, names in found.items() if names}
 
     def _first_batches(self) -> Iterator[torch.Tensor]:
         """Images of the run's first batches, for batch-norm statistics of an averaged model."""
@@ -201,6 +220,7 @@ class Session:
         splits = {name: self.splits["train"][name] for name in self.trained}
         measures = measure(self.learner.logits, splits, between=self.stop.check)
         self.clock.add("adversary", time.perf_counter() - begun)
+        self._check_finite("train", measures)
         return torch.tensor([m.loss for m in measures.values()], device=self.device)
 
     def _note_marginal_error(self) -> None:
@@ -219,6 +239,10 @@ class Session:
                 f"Sinkhorn's sweeps left a marginal error of up to {self.marginal_error:.1e}: "
                 "more method.sweeps, or a smaller method.nu, make the direction exact"
             )
+        if constant := one_class_words(self.constant()):
+            found["constant"] = constant
+        if skipped := int(self.learner.adversary.skipped):
+            found["skipped"] = f"{skipped} updates of the weights skipped: a loss was not finite"
         return found
 
     # --- checkpoints -------------------------------------------------------------------------

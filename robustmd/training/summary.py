@@ -49,11 +49,14 @@ def summarise(
             "start": clock.seconds("start"),
             **spent,
         },
-        "warnings": list(session.warnings().values()),
+        # `final` has the constant predictions, for a report that gathers those of many runs.
+        "warnings": [line for kind, line in session.warnings().items() if kind != "constant"],
         "notes": notes,
     }
     if learner.regret is not None and learner.iteration > 0 and status != "diverged":
         summary["regret"] = learner.regret.summary(learner.adversary)
+    if skipped := int(learner.adversary.skipped):
+        summary["skipped_updates"] = skipped
     if status == "finished":
         weights = learner.adversary.weights.tolist()
         summary["final"] = {

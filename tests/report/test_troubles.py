@@ -1,6 +1,8 @@
 """What stands beside a row though no run says it: lost seeds, and one class for everything."""
 
-import numpy as np
+import json
+
+import pytest
 
 from robustmd.report.aggregate import sections
 from robustmd.report.troubles import troubles
@@ -13,11 +15,6 @@ def lines_of(outputs):
     return [troubles(group) for group in section.groups]
 
 
-def predictions(path, **logits):
-    arrays = {f"test/{domain}/logits": np.array(rows) for domain, rows in logits.items()}
-    np.savez(path / "predictions.npz", **arrays)
-
-
 def test_a_diverged_seed_is_said_beside_its_row(outputs):
     outputs.run("opt", 0)
     diverged = {"status": "diverged", "message": "loss is nan", "iterations_done": 12}
@@ -27,26 +24,20 @@ def test_a_diverged_seed_is_said_beside_its_row(outputs):
     ]
 
 
-def test_one_class_for_every_image_is_found_in_the_predictions(outputs):
-    same, mixed = np.float16([[0, 1], [2, 3]]), np.float16([[0, 1], [3, 2]])
-    predictions(outputs.run("even", 0), a=same, b=mixed)
-    predictions(outputs.run("even", 1), a=mixed, b=mixed)
-    assert lines_of(outputs) == [("predicts one class for every test image of a (1 of 2 runs)",)]
+def test_constant_predictions_of_several_domains_and_seeds_are_one_line(outputs):
+    outputs.run("even", 0, constant=["a", "b"])
+    outputs.run("even", 1, constant=["a"])
+    outputs.run("even", 2)
+    assert lines_of(outputs) == [
+        ("predicts one class for every test image of a (2 of 3 runs), b (1 of 3 runs)",)
+    ]
 
 
-def test_without_predictions_the_accuracy_of_guessing_tells(outputs):
-    outputs.run("even", 0, test={"a": (0.7, 50.0), "b": (0.7, 50.1)})
-    assert lines_of(outputs) == [("predicts one class for every test image of a (1 of 1 run)",)]
-
-
-def test_bytes_that_are_no_predictions_are_nothing(outputs):
-    for seed, content in enumerate((b"", b"PK\x03\x04 rubbish", b"\x93NUMPY")):
-        (outputs.run("even", seed) / "predictions.npz").write_bytes(content)
-    predictions(outputs.run("even", 3), a=np.array([1, 2]), b=np.array([["x"]]))
-    assert lines_of(outputs) == [()]
-
-
-def test_pickled_predictions_are_never_loaded(outputs):
+@pytest.mark.parametrize("wrong", [None, 5, [True], "yes", {"constant": True}])
+def test_only_a_true_is_taken_for_a_constant_prediction(outputs, wrong):
     path = outputs.run("even", 0)
-    np.savez(path / "predictions.npz", **{"test/a/logits": np.array([{"no": 1}], object)})
+    summary = json.loads((path / "summary.json").read_text("utf-8"))
+    summary["final"]["test"]["a"]["constant"] = wrong
+    summary["final"]["val"] = wrong
+    (path / "summary.json").write_text(json.dumps(summary), "utf-8")
     assert lines_of(outputs) == [()]

@@ -1,6 +1,7 @@
 """`robustmd runs`: what is listed, which commands are printed, and what may be removed."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -34,6 +35,14 @@ def test_a_line_for_every_run_with_what_differs(outputs, capsys) -> None:
     assert total == "3 runs: 3 finished"
 
 
+def test_a_constant_prediction_is_said_below_its_finished_run(outputs, capsys) -> None:
+    outputs.run(seed=0)
+    outputs.run(seed=1, constant=["a", "b"])
+    _, _, warned, warning, _ = said(capsys, outputs.root)
+    assert "seed=1" in warned
+    assert warning == "    predicts one class for all images of test: a, b"
+
+
 @pytest.mark.parametrize("status", ["failed", "interrupted", "diverged"])
 def test_failed_lists_what_did_not_finish_and_why(outputs, capsys, status: str) -> None:
     outputs.run(seed=0)
@@ -60,6 +69,16 @@ def test_the_loss_of_an_unfinished_run_is_of_its_last_whole_measurement(outputs)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-3]))  # the last measurement lacks domain b
     assert list_runs(outputs.root)[0].worst_loss == 3.0
+
+
+@pytest.mark.parametrize(
+    "train", [{"a": (math.nan, 0), "b": (2, 0)}, {"b": (2, 0), "a": (math.nan, 0)}]
+)
+def test_the_worst_loss_is_no_number_where_one_is_none(outputs, train) -> None:
+    outputs.run(train=train, extra={"status": "diverged"})
+    (one,) = list_runs(outputs.root)
+    assert one.worst_loss is not None
+    assert math.isnan(one.worst_loss)
 
 
 def test_age_counts_from_the_last_change_and_is_never_negative(outputs) -> None:

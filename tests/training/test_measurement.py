@@ -10,6 +10,7 @@ from tiny import synthetic_domains
 from torch import nn
 from torch.nn import functional
 
+from robustmd.domains.domain import DomainSet
 from robustmd.training import measurement
 from robustmd.training.batches import Draw
 from robustmd.training.gathering import Shelf, normalised
@@ -82,6 +83,62 @@ def test_a_measurement_can_be_stopped_between_passes() -> None:
 def test_the_worst_is_the_largest_loss_and_the_smallest_accuracy() -> None:
     found = worst({"a": Measure(0.5, 90.0, 10), "b": Measure(0.4, 80.0, 10)})
     assert found == {"loss": 0.5, "accuracy": 80.0}
+
+
+@pytest.mark.parametrize("losses", [(math.nan, 0.4), (0.4, math.nan), (math.inf, math.nan)])
+def test_the_worst_is_not_finite_where_a_loss_is_not(losses: tuple[float, float]) -> None:
+    found = worst({name: Measure(loss, 1.0, 1) for name, loss in zip("ab", losses, strict=True)})
+    assert math.isnan(found["loss"])
+    assert worst({"a": Measure(math.inf, 1.0, 1), "b": Measure(1, 1.0, 1)})["loss"] == math.inf
+
+
+class Says(nn.Module):
+    """A rule that predicts a class for an image by its first pixel (0 or 255)."""
+
+    def __init__(self, *classes: int) -> None:
+        super().__init__()
+        self.classes = torch.tensor(classes)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        bright = (images[:, 0, 0, 0] > 0).long()
+        return functional.one_hot(self.classes[bright], 6).float()
+
+
+CONSTANT = {  # the labels, the classes predicted for dark and for bright, and the right answer
+    "one class of many, and a common one": ([0] * 70 + [1, 2, 3, 4, 5] * 6, (0, 0), True),
+    "the one class that there is": ([3] * 8, (3, 3), False),
+    "one class, and never right": ([3] * 8, (1, 1), False),
+    "two classes predicted": ([0] * 70 + [1] * 8, (0, 1), False),
+    "two labels, one prediction": ([0, 5], (5, 5), True),
+}
+
+
+@pytest.mark.parametrize("at_once", [1, 10_000])
+@pytest.mark.parametrize("case", CONSTANT)
+def test_constant_is_one_class_predicted_where_there_are_more(
+    case: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement, "PIXELS_AT_ONCE", at_once * 64)
+    labels, predicted, expected = CONSTANT[case]
+    targets = np.array(labels)
+    images = np.zeros((len(labels), 8, 8, 3), np.uint8)
+    images[targets == targets.max()] = 255
+    everything = images, targets, images, targets
+    of_all = np.zeros((6, 8, 8, 3), np.uint8), np.arange(6)
+    domains = DomainSet.from_tensors({"one": everything, "all": (*of_all, *of_all)}, name="toy")
+    found = measure(Says(*predicted), resident_splits(domains, CPU)["test"])
+    assert found["one"].constant is expected
+
+
+def test_constant_is_of_the_predictions_with_the_absent_classes_left_out() -> None:
+    split = resident_splits(synthetic_domains(), CPU)["test"]["a"]
+    split.absent = torch.tensor([False, False, True])
+    split.labels = split.labels % 2
+    two = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 3))
+    with torch.no_grad():
+        two[1].weight.zero_()
+        two[1].bias.copy_(torch.tensor([0.0, 1.0, 9.0]))
+    assert measure(two, {"a": split})["a"].constant
 
 
 def test_batches_line_up_images_and_labels_domain_by_domain() -> None:

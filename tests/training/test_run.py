@@ -19,6 +19,7 @@ from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS
 from robustmd.runs import files
+from robustmd.training import learner as learner_module
 from robustmd.training import run as run_module
 from robustmd.training import session as session_module
 
@@ -221,6 +222,44 @@ def test_a_diverged_run_says_where_and_keeps_its_checkpoint(train: Train) -> Non
     assert "iteration" in found["message"]
     assert any(domain in found["message"] for domain in ("a", "b"))
     assert "final" not in found
+
+
+@pytest.mark.parametrize("settings", [["method=even"], ["method=best_response", "method.every=4"]])
+def test_a_measured_loss_that_is_not_finite_is_a_diverged_run(
+    train: Train, settings: list[str]
+) -> None:
+    """After a step that no batch loss has seen yet: the last one, or before a measurement."""
+    blown_up = ["training.learning_rate=1e15", "training.schedule=constant"]
+    outcome = train("training.iterations=1", *blown_up, *settings)
+    assert (outcome.status, outcome.exit_code) == ("diverged", 1)
+    text = (outcome.directory / "summary.json").read_text("utf-8")
+    found = json.loads(text, parse_constant=lambda word: pytest.fail(f"no JSON: {word}"))
+    assert found["status"] == "diverged"
+    assert found["message"].startswith("the train loss of a was not finite after iteration 1")
+    assert "final" not in found
+
+
+def test_skipped_updates_stand_in_the_summary(train: Train) -> None:
+    outcome = train("method=opt", "training.learning_rate=1e6", "training.schedule=constant")
+    found = summary(outcome.directory)
+    assert found["skipped_updates"] > 0
+    assert f"{found['skipped_updates']} updates of the weights skipped" in found["warnings"][0]
+
+
+def test_a_constant_prediction_is_in_the_log_and_the_summary(
+    train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Same(torch.nn.Linear):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            return super().forward(images.mean(dim=(1, 2, 3), keepdim=True)[:, 0, 0]) * 0
+
+    monkeypatch.setattr(learner_module, "build_backbone", lambda *_: Same(1, 3))
+    outcome = train("evaluation.predictions=false")
+    final = summary(outcome.directory)["final"]
+    assert all(m["constant"] for split in final.values() for m in split.values())
+    log = (outcome.directory / "train.log").read_text("utf-8")
+    line = "warning: predicts one class for all images of train: a, b; test: a, b"
+    assert log.count(line) == log.count("predicts") == 1
 
 
 def test_too_little_device_memory_is_a_line_with_a_smaller_batch(
