@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Optional
+from unicodedata import normalize
 
 from robustmd.errors import UserError
+from robustmd.paths import whole
 from robustmd.ranges import (
     ANGLES,
     BELOW_ONE,
@@ -97,9 +98,9 @@ class Folder:
 
     def __post_init__(self) -> None:
         """A relative path means another folder elsewhere; the order of `unseen` means nothing."""
-        self.root = str(Path(self.root).expanduser().absolute()) if self.root else None
-        self.manifest = str(Path(self.manifest).expanduser().absolute()) if self.manifest else None
-        self.unseen = sorted(set(self.unseen))
+        self.root = whole("data.root", self.root) if self.root else None
+        self.manifest = whole("data.manifest", self.manifest) if self.manifest else None
+        self.unseen = sorted({normalize("NFC", name) for name in self.unseen})
 
 
 @dataclass

@@ -1,22 +1,55 @@
-"""Where files go when nobody says otherwise: folders of the user, never the working directory."""
+"""Paths that are settings, made whole; and where files go when nobody says otherwise: folders of
+the user, never the working directory."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "robustmd"
+from robustmd.errors import UserError
 
 
-def data_folder(given: str | None) -> Path:
-    """`paths.data`: as given, else `ROBUSTMD_DATA`, else a folder under the user's cache."""
-    chosen = given or os.environ.get("ROBUSTMD_DATA") or _user_cache() / "data"
-    return Path(chosen).expanduser().absolute()
+def whole(key: str, given: str) -> str:
+    """A path as it was typed for `key`, absolute, `~` being the user's home.
+
+    Raises:
+        UserError: `~NAME` of nobody here, `~` of a user without a home, or `$NAME` at its start.
+    """
+    first = given.partition("/")[0]
+    if first.startswith("$"):
+        raise UserError(
+            f"{key}={given}: nothing is filled in for {first}; write the path in full "
+            f"(./{given} is a folder of that name)"
+        )
+    try:
+        missing = first.startswith("~") and first != "~" and not Path(first).expanduser().is_dir()
+        path = Path(given).expanduser()
+    except RuntimeError:
+        missing = True
+    if missing:
+        raise UserError(f"{key}={given}: there is no home folder {first}; write the path in full")
+    return str(path.absolute())
 
 
-def cache_folder(given: str | None) -> Path:
-    """`paths.cache`: as given, else `ROBUSTMD_CACHE`, else the user's cache: prepared stores."""
-    chosen = given or os.environ.get("ROBUSTMD_CACHE") or _user_cache() / "prepared"
-    return Path(chosen).expanduser().absolute()
+def data_folder(given: str | None) -> str | None:
+    """`paths.data`: as given, else `ROBUSTMD_DATA`, else a folder under the user's cache; None for
+    a user without one."""
+    return _folder("paths.data", given, "ROBUSTMD_DATA", "data")
+
+
+def cache_folder(given: str | None) -> str | None:
+    """`paths.cache`, likewise with `ROBUSTMD_CACHE`: prepared stores."""
+    return _folder("paths.cache", given, "ROBUSTMD_CACHE", "prepared")
+
+
+def _folder(key: str, given: str | None, variable: str, name: str) -> str | None:
+    if given:
+        return whole(key, given)
+    chosen = os.environ.get(variable)
+    if chosen:
+        return whole(variable, chosen)
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no HOME, and a user without a name
+        return None
+    return str((cache / "robustmd" / name).absolute())

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
+from unicodedata import normalize
 
 from robustmd.data_settings import DATA, DATA_PLACES, check_data
 from robustmd.errors import UserError, listed
 from robustmd.method_settings import METHODS, check_method
+from robustmd.paths import whole
 from robustmd.ranges import (
     ANYTHING,
     BELOW_ONE,
@@ -54,7 +56,7 @@ class ResNet18:
     def __post_init__(self) -> None:
         """A relative path means another file elsewhere, so it must not be a run's identity."""
         if self.weights not in ("imagenet", "none", ""):
-            self.weights = str(Path(self.weights).expanduser().absolute())
+            self.weights = whole("backbone.weights", self.weights)
 
 
 # --- the rest -----------------------------------------------------------------------------------
@@ -107,6 +109,13 @@ class Paths:
     data: Optional[str] = None  # noqa: UP045
     cache: Optional[str] = None  # noqa: UP045
     outputs: str = "outputs"
+
+    def folder(self, key: str) -> Path:
+        """`data` or `cache`. Raises UserError: not given, and the user has no home for it."""
+        found: str | None = getattr(self, key)
+        if found is None:
+            raise UserError(f"paths.{key}: is needed, as paths.{key}=FOLDER: there is no HOME")
+        return Path(found)
 
 
 BACKBONES = {"alexnet": AlexNet, "resnet18": ResNet18}
@@ -239,15 +248,18 @@ def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
 
 
 def domain_name(domain: int | str, domains: Sequence[str]) -> str:
-    """`method.domain` as a name; an index counts from 0 in the data set's order."""
-    if isinstance(domain, int) and 0 <= domain < len(domains):
-        return domains[domain]
-    if domain not in domains:
-        raise UserError(
-            f"method.domain={domain}: must be one of {listed(domains)} "
-            f"or an index from 0 to {len(domains) - 1}"
-        )
-    return str(domain)
+    """`method.domain` as a name: the domain that is called so, else the one at that index; an
+    index counts from 0 in the data set's order."""
+    name = normalize("NFC", str(domain))  # as the data sets write theirs
+    indices = [str(k) for k in range(len(domains))]
+    if name in domains:
+        return name
+    if name in indices:
+        return domains[indices.index(name)]
+    raise UserError(
+        f"method.domain={domain}: must be one of {listed(domains)} "
+        f"or an index from 0 to {len(domains) - 1}"
+    )
 
 
 def settled(config: Config, domains: Sequence[str]) -> Config:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from robustmd.errors import UserError
-from robustmd.paths import cache_folder, data_folder
+from robustmd.paths import cache_folder, data_folder, whole
 from robustmd.ranges import ANYTHING, Allowed
-from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, leaves_of
+from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, leaves, leaves_of
 
 
 def typed(composed: DictConfig) -> Config:
@@ -27,7 +27,11 @@ def typed(composed: DictConfig) -> Config:
     Raises:
         UserError: an unknown key or option, or a value of the wrong type; one line.
     """
-    plain = cast("dict[str, Any]", literal(OmegaConf.to_container(composed, resolve=True)))
+    try:
+        plain = cast("dict[str, Any]", literal(OmegaConf.to_container(composed, resolve=True)))
+    except OmegaConfBaseException as error:  # a reference that leads nowhere
+        key, words = error.full_key, str(error).partition("\n")[0]
+        raise UserError(f"{key}: {words}; write the value itself") from None
     parts: dict[str, Any] = {}
     for group, options in OPTIONS.items():
         given = plain.pop(group, None) or {}
@@ -44,11 +48,24 @@ def typed(composed: DictConfig) -> Config:
     parts.update(dataclasses.asdict(_merged(top_schema, plain, "", "")))
     config = Config(**parts)
     config.paths = Paths(
-        data=str(data_folder(config.paths.data)),
-        cache=str(cache_folder(config.paths.cache)),
-        outputs=str(Path(config.paths.outputs).expanduser().absolute()),
+        data=data_folder(config.paths.data),
+        cache=cache_folder(config.paths.cache),
+        outputs=whole("paths.outputs", config.paths.outputs),
     )
+    _check_text(config)
     return config
+
+
+def _check_text(config: Config) -> None:
+    """Refuse bytes of a file name that are no text: config.yaml could not be read back."""
+    for key, (_, value) in leaves(config):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise UserError(
+                f"{key}={value}: has bytes that are no UTF-8 text; rename that folder or file, "
+                "or give another"
+            ) from None
 
 
 def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:

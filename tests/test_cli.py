@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from robustmd import cli
 
@@ -31,6 +32,29 @@ def robustmd(tmp_path: Path, prepared_cache: Path):
         )
 
     return go
+
+
+def test_a_sweep_leaves_its_runs_and_nothing_else(
+    robustmd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("1", "2", "3", "1e5"):
+        for gray in range(0, 200, 20):
+            image = tmp_path / "own" / name / f"{gray // 100}" / f"{gray}.png"
+            image.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (32, 32), (gray,) * 3).save(image)
+    done = robustmd(
+        "train", "-m", "data=folder", f"data.root={tmp_path}/own", "method=individual",
+        "method.domain=1,0,3,1e5", 'paths.outputs="~/x"', "training.iterations=1", *TINY,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("not trained again") == 1
+    assert "method.domain=0: no domain is called so; by index it is 1" in done.stdout
+    found = [json.loads(p.read_text()) for p in tmp_path.glob("home/x/*/*/*/*/summary.json")]
+    assert {domain for run in found for domain in run["weights"]} == {"1", "3", "1e5"}
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "own"}
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["x"]
+    assert [path.name for path in (tmp_path / "home" / "x").iterdir()] == ["folder"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["--version"]])
@@ -81,6 +105,7 @@ def test_a_bug_of_ours_is_a_traceback_and_code_1(
         (["--foo"], "--foo: no such flag"),
         (["-m", "seed=0,1", "--cfg", "job"], "Only one of"),
         (["runtime.device=cuda:99"], "no such device on this machine"),
+        (["paths.outputs=${HOME}/o"], "paths.outputs: Interpolation key 'HOME' not found"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2_and_leaves_nothing(

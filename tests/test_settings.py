@@ -1,6 +1,7 @@
 """Every wrong setting is one line that names the key, the value and what is allowed."""
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.method_settings import METHODS
 from robustmd.settings import as_dict, domains_per_batch, number_changing, settled, validate
+from robustmd.training.composing import composed_config, with_names_as_text
 from robustmd.typed import typed
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
@@ -185,6 +187,45 @@ def test_index_and_name_of_a_domain_are_the_same_run() -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed_as", "meant"),
+    [("0", "1"), ("1", "1"), ("2", "2"), ("3", "3"), ("'3'", "3"), ("'0'", "1")],
+)
+def test_a_name_is_a_name_and_an_index_only_where_none_fits(typed_as: str, meant: str) -> None:
+    config = composed("method=individual", f"method.domain={typed_as}")
+    assert settled(config, ("1", "2", "3")).method.domain == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("data.unseen=[1]", ["1"]),
+        ("data.unseen=[1e5,b]", ["1e5", "b"]),
+        ("data.unseen=[ 1.50 , 007]", ["007", "1.50"]),
+        ("data.unseen=[true,NULL,1_000,inf]", ["1_000", "NULL", "inf", "true"]),
+        ("data.unseen=['a, 1e5, b',\"2e3\"]", ["2e3", "a, 1e5, b"]),
+    ],
+)
+def test_a_name_that_looks_like_a_number_is_what_was_typed(written: str, names: list[str]) -> None:
+    config = typed(composed_config(["data=folder", written]))
+    assert config.data.unseen == names
+    swept = with_names_as_text(["method.domain=1e5,2", "training.learning_rate=1e5,2"])
+    assert swept == ["method.domain='1e5',2", "training.learning_rate=1e5,2"]
+
+
+def test_a_name_in_any_spelling_is_the_same_run() -> None:
+    nfc, nfd = "caf\u00e9", "cafe\u0301"
+    domains = ("a", "b", nfc)
+
+    def identity(*overrides: str) -> object:
+        config = composed("data=folder", "data.root=mine", *overrides)
+        return number_changing(as_dict(settled(config, domains)))
+
+    assert identity(f'data.unseen=["{nfd}"]') == identity(f'data.unseen=["{nfc}"]')
+    one = [identity("method=individual", f'method.domain="{name}"') for name in (nfd, nfc, 2)]
+    assert one[0] == one[1] == one[2]
+
+
+@pytest.mark.parametrize(
     ("overrides", "message"),
     [
         (["data.unseen=[z]"], r"data.unseen=\[z\]: no domain z; must be of a, b, c"),
@@ -286,3 +327,60 @@ def test_paths_are_whole_and_the_users_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert paths.cache == "/prepared"
     assert paths.outputs.startswith("/")
     assert composed("paths.data=/given").paths.data == "/given"
+
+
+@pytest.mark.parametrize(
+    "key", ["paths.outputs", "paths.data", "paths.cache", "data.root", "data.manifest"]
+)
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("~nobody_of_this_name/x", "there is no home folder ~nobody_of_this_name; write the path"),
+        (r"\${HOME}/o", r"nothing is filled in for \$\{HOME\}; write the path in full"),
+        ("${HOME}/o", "Interpolation key 'HOME' not found; write the value itself"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_one_line(key: str, given: str, words: str) -> None:
+    with pytest.raises(UserError, match=words) as error:
+        composed("data=folder", f'{key}="{given}"')
+    assert str(error.value).startswith(key)
+    assert "\n" not in str(error.value)
+
+
+def test_weights_are_a_path_like_any_other() -> None:
+    with pytest.raises(
+        UserError, match=r"backbone\.weights=~nobody_of_this_name/x\.pt: there is no"
+    ):
+        composed("backbone=resnet18", "backbone.weights='~nobody_of_this_name/x.pt'")
+
+
+def test_a_user_without_a_home_gives_the_folders_that_are_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("HOME", "XDG_CACHE_HOME", "ROBUSTMD_DATA", "ROBUSTMD_CACHE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # no such user: KeyError
+    paths = composed("paths.cache=/prepared").paths
+    assert str(paths.folder("cache")) == "/prepared"
+    assert paths.data is None
+    with pytest.raises(UserError, match=r"paths\.data: is needed, as paths\.data=FOLDER"):
+        paths.folder("data")
+    with pytest.raises(UserError, match=r"paths\.outputs=~/x: there is no home folder ~;"):
+        composed("paths.outputs='~/x'")
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stray = tmp_path / os.fsdecode(b"caf\xe9")
+    stray.mkdir()
+    monkeypatch.chdir(stray)
+    with pytest.raises(UserError, match=r"paths\.outputs=.*: has bytes that are no UTF-8 text"):
+        composed()
+    assert composed(f"paths.outputs={tmp_path}/outputs").paths.outputs == f"{tmp_path}/outputs"
+    with pytest.raises(UserError, match=r"data\.unseen=.*: has bytes that are no UTF-8 text"):
+        typed(
+            composed_config(
+                ["data=folder", 'data.unseen=["caf\udce9"]', f"paths.outputs={tmp_path}"]
+            )
+        )

@@ -17,6 +17,7 @@ from robustmd.domains.listing import (
     Listed,
     Listing,
     checked_name,
+    clean,
     few,
     shown,
 )
@@ -107,13 +108,16 @@ class _Walk:
 
     def folders(self, folder: Path) -> list[Path]:
         """The folders in a folder, but for links that lead back."""
-        kept = []
+        kept: dict[str, Path] = {}
         for path in self.entries(folder):
-            if _is_dir(path) and not (path.is_symlink() and _leads_back(path)):
-                kept.append(path)
-            else:
+            if not _is_dir(path) or (path.is_symlink() and _leads_back(path)):
                 self.passed_over.append(self.name(path))
-        return kept
+            elif kept.setdefault(clean(path.name), path) is not path:
+                raise UserError(
+                    f"{shown(folder)}: {kept[clean(path.name)].name!a} and "
+                    f"{path.name!a} are one name in two spellings; rename or join them"
+                )
+        return list(kept.values())
 
     def entries(self, folder: Path) -> list[Path]:
         """All but what is hidden, in order."""

@@ -50,7 +50,7 @@ def load(
     """
     listing = _checked(_listing(root, manifest, outside))
     prepared = prepare(listing, cache_dir, size, say)
-    notes = [*listing.notes, *unreadable_notes(listing, prepared, skip_unreadable)]
+    notes = [*listing.notes, *listing.twins, *unreadable_notes(listing, prepared, skip_unreadable)]
     domains, checksums = [], {}
     for name, files in listing.by_domain.items():
         arrays = prepared[name]

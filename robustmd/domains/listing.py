@@ -88,6 +88,20 @@ class Listing:
             grouped.setdefault(file.domain, []).append(file)
         return grouped
 
+    @cached_property
+    def twins(self) -> list[str]:
+        """A note for each kind of names that are hard to tell apart."""
+        notes = []
+        for kind, names in (("domains", self.domains), ("classes", self.classes)):
+            alike: dict[str, list[str]] = {}
+            for name in names:
+                seen = "".join(c for c in name if unicodedata.category(c) != "Cf")
+                alike.setdefault(seen.casefold(), []).append(ascii(name))
+            same = [" and ".join(group) for group in alike.values() if len(group) > 1]
+            if same:
+                notes.append(f"{kind} that differ in case or unseen characters only: {few(same)}")
+        return notes
+
     def text(self) -> str:
         """All of it, one file a line: two listings are of the same files iff their texts agree."""
         rows = (json.dumps([f.domain, f.label, f.split, f.path, *f.stamp]) for f in self.files)

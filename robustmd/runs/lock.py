@@ -45,6 +45,8 @@ def held(path: Path, say: Say = lambda _: None) -> Iterator[None]:
     """
     descriptor, locked = _opened_and_locked(path)
     try:
+        if not locked:
+            say(f"{path.parent}: that file system gives no locks; the name in {path.name} must do")
         before = read(descriptor)
         if before is not None:
             _take_over(before, path, locked, say)

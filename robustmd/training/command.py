@@ -22,6 +22,7 @@ from robustmd.training.composing import (
     composed_error,
     sweep_size,
     with_keys_of_swept_groups,
+    with_names_as_text,
 )
 from robustmd.training.sweep import Failure, append_failure, read_failures
 from robustmd.typed import typed
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
 CONFIG_PATH, CONFIG_NAME = "pkg://robustmd.conf", "config"
 FAILURES = "ROBUSTMD_SWEEP_FAILURES"  # a file that the jobs of a sweep, maybe elsewhere, append to
 SWEEP_SIZE = "ROBUSTMD_SWEEP_SIZE"
+SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes there, and then away
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
     check_flags(arguments)
-    arguments = with_keys_of_swept_groups(arguments)
+    arguments = with_keys_of_swept_groups(with_names_as_text(arguments))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
     outcomes: list[Outcome | Exception] = []
 
@@ -80,8 +82,9 @@ def _job(composed: DictConfig) -> Outcome | Exception:
         console.print(title, markup=False, soft_wrap=True)
     directories: list[Path] = []
     try:
+        config = typed(composed)  # before its overrides: here a reference to nothing is a line
         overrides = list(hydra_config.overrides.task)
-        outcome = run(typed(composed), console, overrides, directories.append)
+        outcome = run(config, console, overrides, directories.append)
     except Exception as error:
         if in_sweep:
             _note_failure(Failure.of(error, title, *map(str, directories)))
@@ -149,8 +152,9 @@ def _arguments(arguments: Sequence[str]) -> Iterator[None]:
 def _sweep_record() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="robustmd-") as folder:
         record = Path(folder) / "failures.jsonl"
-        os.environ[FAILURES] = str(record)
+        os.environ[FAILURES], os.environ[SWEEP_FOLDER] = str(record), folder
         try:
             yield record
         finally:
             os.environ.pop(FAILURES, None)
+            os.environ.pop(SWEEP_FOLDER, None)

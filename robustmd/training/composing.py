@@ -18,6 +18,10 @@ from robustmd.errors import UserError
 from robustmd.settings import GROUPS
 from robustmd.typed import unknown_key
 
+NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
+_VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
+_NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.ASCII | re.I)
+
 
 def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     """One line for an error of Hydra's or OmegaConf's while it composed the config."""
@@ -118,6 +122,25 @@ def with_keys_of_swept_groups(arguments: Sequence[str]) -> list[str]:
     return [rewritten(argument) for argument in arguments]
 
 
+def with_names_as_text(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with `data.unseen=[1e5]` as `data.unseen=['1e5']`: a name is what was typed.
+
+    Hydra would read a number (100000.0), a truth value or null. A whole number is its own text.
+    """
+
+    def rewritten(argument: str) -> str:
+        key, sign, value = argument.partition("=")
+        return key + sign + _VALUES.sub(_as_text, value) if key.lstrip("+") in NAMES else argument
+
+    return [rewritten(argument) for argument in arguments]
+
+
+def _as_text(match: re.Match[str]) -> str:
+    text = match[0].strip()
+    is_other = _NO_TEXT.fullmatch(text) and not re.fullmatch(r"-?[1-9]\d*|0", text)
+    return match[0].replace(text, f"'{text}'") if is_other else match[0]
+
+
 def composed_config(arguments: Sequence[str]) -> DictConfig:
     """The config that these overrides give, for a command that is not `train`.
 
@@ -125,7 +148,7 @@ def composed_config(arguments: Sequence[str]) -> DictConfig:
         UserError: one line, as `composed_error` says it.
     """
     try:
-        return _compose(_parse(arguments))
+        return _compose(_parse(with_names_as_text(arguments)))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise UserError(composed_error(error, arguments)) from None
 

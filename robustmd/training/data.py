@@ -34,17 +34,18 @@ def load_domains(config: settings.Config, say: Say) -> DomainSet:
 def _digits_mini(_: data_sets.DigitsMini, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import glyphs  # noqa: PLC0415 - only the chosen source is loaded
 
-    assert paths.cache is not None
-    return glyphs.load(Path(paths.cache), say=say)
+    return glyphs.load(paths.folder("cache"), say=say)
 
 
 def _digits(data: data_sets.Digits, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import digits  # noqa: PLC0415
 
-    assert paths.data is not None
-    assert paths.cache is not None
     return digits.load(
-        Path(paths.data), Path(paths.cache), extra=data.svhn.extra, verify=data.verify, say=say
+        paths.folder("data"),
+        paths.folder("cache"),
+        extra=data.svhn.extra,
+        verify=data.verify,
+        say=say,
     )
 
 
@@ -56,13 +57,11 @@ def _of_digits(
 
     if data.svhn.extra and data.domain != "svhn":
         raise UserError(f"data.svhn.extra=true: only data.domain=svhn has it, not {data.domain}")
-    assert paths.data is not None
-    assert paths.cache is not None
     if data.domain in ("handwritten", "printed"):
-        return glyphs.load(Path(paths.cache), say=say)
+        return glyphs.load(paths.folder("cache"), say=say)
     return digits.load(
-        Path(paths.data),
-        Path(paths.cache),
+        paths.folder("data"),
+        paths.folder("cache"),
         names=[data.domain],
         extra=data.svhn.extra,
         verify=data.verify,
@@ -87,11 +86,9 @@ def _pets(
 ) -> DomainSet:
     from robustmd.domains import pets  # noqa: PLC0415
 
-    assert paths.data is not None
-    assert paths.cache is not None
     return pets.load(
-        Path(paths.data),
-        Path(paths.cache),
+        paths.folder("data"),
+        paths.folder("cache"),
         domains=domains,
         classes=data.classes,
         size=data.size,
@@ -104,9 +101,8 @@ def _pets(
 def _folder(data: data_sets.Folder, paths: settings.Paths, say: Say) -> DomainSet:
     from robustmd.domains import folder  # noqa: PLC0415
 
-    assert paths.cache is not None
     return folder.load(
-        Path(paths.cache),
+        paths.folder("cache"),
         root=Path(data.root) if data.root else None,
         manifest=Path(data.manifest) if data.manifest else None,
         outside=data.outside,

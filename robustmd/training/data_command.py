@@ -100,8 +100,7 @@ def _config(overrides: Sequence[str]) -> Config:
 def _list(config: Config) -> int:
     from robustmd.training.data_tables import list_data_sets  # noqa: PLC0415
 
-    assert config.paths.data is not None
-    list_data_sets(Path(config.paths.data), _console())
+    list_data_sets(config.paths.folder("data"), _console())
     return 0
 
 
@@ -120,8 +119,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     domains = load_domains(config, say)
     for folder in {row.folder for row in rows(domains) if row.folder} if check else ():
         read_through(folder)
-    assert config.paths.cache is not None
-    found = duplicates(domains, Path(config.paths.cache), say)
+    found = duplicates(domains, config.paths.folder("cache"), say)
     print_data_set(domains, found, getattr(config.data, "unseen", []), console)
     if check:
         say("Checked: all prepared arrays are what they were prepared as")

@@ -16,9 +16,11 @@ from typing import Any
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
+from robustmd.paths import whole
 from robustmd.ranges import DISTRIBUTION, is_number
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import Run, collect
+from robustmd.runs.rerun import hydra_value
 
 ITS_OWN = (*settings.TUNED, "domains_per_batch")  # of training, which need not be the same
 DIGITS = 6  # of f*; more would only make config.yaml hard to read
@@ -60,7 +62,6 @@ def _best_losses(
     f*_k = min_W f_k(W) belongs to the domain, and every run bounds it from above, of whatever seed,
     learning rate, momentum and weight decay: all runs of `regret` play the same game.
     """
-    assert config.paths.outputs is not None
     folder = Path(config.paths.outputs) / config.data.name / "individual"
     wanted = _protocol(settings.as_dict(config), domains.fingerprint)
     losses: dict[str, list[float]] = {name: [] for name in trained}
@@ -69,11 +70,11 @@ def _best_losses(
         same_bytes = read == domains.fingerprint
         if same_bytes and run.domain in losses and _protocol(run.config, read) == wanted:
             losses[run.domain].append(run.loss("train", run.domain))
-    missing = [domains.names.index(name) for name in trained if not losses[name]]
+    missing = [name for name in trained if not losses[name]]
     if missing:
         raise UserError(
             f"method.reference=null: no finished individual run of "
-            f"{listed([domains.names[k] for k in missing])} with these settings in {folder}; "
+            f"{listed(missing)} with these settings in {folder}; "
             f"make them with `{_individual_command(overrides, missing)}`, or give "
             "method.reference=[…], one number a domain"
         )
@@ -99,12 +100,12 @@ def _protocol(config: Mapping[str, Any], fingerprint: Any) -> Any:
     return canonical(shared)
 
 
-def _individual_command(overrides: Sequence[str], missing: Sequence[int]) -> str:
+def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str:
     own = ("method", "row", "experiment")
     kept = [o for o in overrides if o.lstrip("+").partition("=")[0].partition(".")[0] not in own]
-    indices = ",".join(map(str, missing))
+    names = ",".join(map(hydra_value, missing))
     return shlex.join(
-        ["robustmd", "train", "-m", "method=individual", f"method.domain={indices}", *kept]
+        ["robustmd", "train", "-m", "method=individual", f"method.domain={names}", *kept]
     )
 
 
@@ -115,7 +116,7 @@ def _mean_weights(path: str | None, trained: Sequence[str]) -> tuple[list[float]
             "method=retrain: needs method.run=FOLDER, whose finished runs' mean weights to take, "
             "or method.weights=[…], one number a domain"
         )
-    runs = _runs_of_one_configuration(Path(path).expanduser())
+    runs = _runs_of_one_configuration(Path(whole("method.run", path)))
     played = [_weights_of(run, trained) for run in runs]
     weights = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
     if not DISTRIBUTION.holds(weights):

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from unicodedata import normalize
 
 import torch
 from rich.console import Console
@@ -68,7 +70,9 @@ def run(
     _set_up_torch(config.runtime)
     weights = find_weights(config.backbone)
     domains = load_domains(config, lambda line: _say(console, line))
-    config = _with_precision(settings.settled(config, domains.names), device)
+    given, config = config, _with_precision(settings.settled(config, domains.names), device)
+    for note in _index_notes(given.method, config.method):
+        _say(console, note)
     config, taken = with_numbers_of_runs(config, domains, overrides)
     weights_sha256 = weights.sha256 if weights else None
     read = {"data_fingerprint": domains.fingerprint, "weights_sha256": weights_sha256}
@@ -113,8 +117,7 @@ def _with_precision(config: settings.Config, device: torch.device) -> settings.C
 def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
     config, directory = session.config, session.directory
     notes = [*session.domains.notes, *session.learner.notes, *_begin(session, overrides, console)]
-    assert config.paths.cache is not None
-    session.data_warnings = data_warnings(session.domains, Path(config.paths.cache))
+    session.data_warnings = data_warnings(session.domains, config.paths.folder("cache"))
     examples = example_sheet(session.domains)
     if examples is not None:
         directory.write_examples(examples)
@@ -186,6 +189,14 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
     for line in session.resumed:
         _say(console, f"  {line}")
     return [*_batch_notes(session, config), *session.resumed]
+
+
+def _index_notes(given: Any, settled: Any) -> list[str]:
+    """Which domain is meant by an index."""
+    index, name = getattr(given, "domain", None), getattr(settled, "domain", None)
+    if index is None or normalize("NFC", str(index)) == name:
+        return []
+    return [f"method.domain={index}: no domain is called so; by index it is {name}"]
 
 
 def _batch_notes(session: Session, config: settings.Config) -> list[str]:

@@ -277,3 +277,29 @@ def test_the_same_folder_has_the_same_fingerprint_anywhere(own: Own, tmp_path: P
     copy = tmp_path / "elsewhere"
     shutil.copytree(own.root, copy)
     assert load(own.cache, root=copy).fingerprint == own.load().fingerprint
+
+
+def test_two_folders_of_one_name_are_refused(own: Own, one_line: OneLine) -> None:
+    nfc, nfd = "caf\u00e9", "cafe\u0301"
+    own.fill({"a": {"x": 2, "y": 2}, nfc: {"x": 2, "y": 2}})
+    assert own.load().names == ("a", nfc)
+    (own.root / nfc).rename(own.root / nfd)
+    assert own.load().names == ("a", nfc)
+    put(own.root / nfc / "x" / "0.png")
+    if len(list(own.root.iterdir())) < 3:
+        pytest.skip("this file system takes the two for one")
+    with pytest.raises(UserError, match="are one name in two spellings") as error:
+        own.load()
+    one_line(error, r"'cafe\u0301'", r"'caf\xe9'")
+    shutil.rmtree(own.root / nfc)
+    put(own.root / "a" / nfc / "0.png")
+    put(own.root / "a" / nfd / "0.png")
+    with pytest.raises(UserError, match="are one name in two spellings"):
+        own.load()
+
+
+def test_names_that_are_hard_to_tell_apart_are_noted(own: Own) -> None:
+    own.fill({"Cat": {"x": 2, "y": 2}, "cat": {"x": 2, "x\u200b": 2}, "dog": {"x": 2, "y": 2}})
+    notes = own.load().notes
+    assert "domains that differ in case or unseen characters only: 'Cat' and 'cat'" in notes
+    assert r"classes that differ in case or unseen characters only: 'x' and 'x\u200b'" in notes

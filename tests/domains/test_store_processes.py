@@ -1,15 +1,19 @@
 """Several processes and one store: one prepares, the others wait; a killed one leaves no store."""
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from robustmd.domains.store import Recipe, open_store
+from robustmd.errors import UserError
 
 PROCESS = """
 import json, sys, time
@@ -112,3 +116,16 @@ def test_store_in_a_read_only_cache_is_opened(tmp_path):
             path.chmod(0o755)
     assert store.arrays["values"].sum() == 6
     assert sorted(cache.iterdir()) == before
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    recipe = Recipe("tried", 1, {}, lambda writer: None, sources={}, md5=str)
+    with pytest.raises(UserError, match=r"gives no locks.* paths\.cache=DIR"):
+        open_store(tmp_path, recipe, lambda md5s: None, print)

@@ -65,7 +65,7 @@ def test_regret_asks_for_the_individual_runs_that_are_missing(train: Train) -> N
     train("method=individual", "method.domain=b", "training.iterations=11")  # not the same
     with pytest.raises(UserError, match="no finished individual run of b ") as caught:
         train("method=regret")
-    assert "`robustmd train -m method=individual method.domain=1" in str(caught.value)
+    assert "`robustmd train -m method=individual method.domain=b" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
