@@ -9,9 +9,9 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # what a file system without them says
-
 from robustmd.domains.shared import permissions
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # what a file system without them says
 
 
 @contextmanager
