@@ -112,12 +112,12 @@ def _compare(
     measures: Mapping[str, Mapping[str, Measure]], directory: RunDirectory, console: Console
 ) -> int:
     """Does the summary say the same? Accuracy may move by one example, where a tie breaks anew."""
-    final: dict[str, Any] = (directory.summary() or {}).get("final") or {}
+    final = (directory.summary() or {}).get("final")
     differing = [
         f"{split}/{name}"
         for split, domains in measures.items()
         for name, m in domains.items()
-        if not _agrees(m, final.get(split, {}).get(name))
+        if not _agrees(m, final, split, name)
     ]
     if not final:
         console.print("summary.json has no final measures to compare with: the run is not finished")
@@ -128,9 +128,15 @@ def _compare(
     return 1 if differing else 0
 
 
-def _agrees(measured: Measure, recorded: Mapping[str, Any] | None) -> bool:
-    if recorded is None or recorded["examples"] != measured.examples:
+def _agrees(measured: Measure, final: Any, split: str, name: str) -> bool:
+    """Whether summary.json, whatever stands in it, has these numbers."""
+    try:
+        found = final[split][name]
+        loss, accuracy = float(found["loss"]), float(found["accuracy"])
+        examples = float(found["examples"])
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
         return False
-    same_loss = abs(measured.loss - recorded["loss"]) <= LOSS_TOLERANCE * max(1.0, recorded["loss"])
+    same_loss = abs(measured.loss - loss) <= LOSS_TOLERANCE * max(1.0, loss)
     one_example = 100.0 / measured.examples
-    return same_loss and abs(measured.accuracy - recorded["accuracy"]) <= one_example + 1e-9
+    same_accuracy = abs(measured.accuracy - accuracy) <= one_example + 1e-9
+    return same_loss and same_accuracy and examples == measured.examples

@@ -80,6 +80,19 @@ def test_the_callers_folders_are_used_and_not_the_records(
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize(
+    "final", [[1], {"train": [1]}, {"train": {"a": 5}}, {"train": {"a": {"loss": "x"}}}, 10**400]
+)
+def test_evaluate_agrees_with_no_summary_of_other_types(
+    train: Train, finished: Path, tmp_path: Path, final: object
+) -> None:
+    run = tmp_path / finished.relative_to(finished.parents[3])
+    shutil.copytree(finished, run)
+    summary = json.loads((run / "summary.json").read_text())
+    (run / "summary.json").write_text(json.dumps(summary | {"final": final}))
+    ends_well(["evaluate", str(run), "runtime.threads=1"], codes=(1,))
+
+
 def change_every_loss(run: Path, factor: float) -> None:
     path = run / "metrics.csv"
     head, *lines = path.read_text().splitlines()
