@@ -82,6 +82,27 @@ DEVICE = Allowed("auto, cpu, cuda, cuda:N or mps", _is_device)
 ANYTHING = Allowed("anything", lambda v: True)
 
 
+@dataclass(frozen=True)
+class Tune:
+    """Where the fair protocol draws a key from: `kind` "log" or "uniform" over [low, high], or
+    "choice" of `ends`."""
+
+    kind: str
+    ends: tuple[Any, ...]
+
+
+def log(low: float, high: float) -> Tune:
+    return Tune("log", (low, high))
+
+
+def uniform(low: float, high: float) -> Tune:
+    return Tune("uniform", (low, high))
+
+
+def choice(*values: Any) -> Tune:
+    return Tune("choice", values)
+
+
 def setting(default: Any, allowed: Allowed = ANYTHING) -> Any:
     """A key of the config: its recorded default and its range; null passes where it may be."""
     return field(default=default, metadata={"allowed": allowed})

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
-from unicodedata import normalize
 
+import robustmd.methods  # noqa: F401 - registers them
 from robustmd.data_settings import DATA, DATA_PLACES, check_data
 from robustmd.errors import UserError, listed
-from robustmd.method_settings import METHODS, check_method
 from robustmd.paths import whole
 from robustmd.ranges import (
     ANYTHING,
@@ -32,7 +31,7 @@ from robustmd.ranges import (
     one_of,
     setting,
 )
-from robustmd.static_front import front_point
+from robustmd.registry import METHODS
 
 # --- backbone -----------------------------------------------------------------------------------
 
@@ -178,51 +177,34 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
         if value is not None and not allowed.holds(value):
             raise UserError(f"{key}={value}: must be {allowed.words}")
     check_data(config.data)
-    check_method(config.method)
+    config.method.check()
     if domains is not None:
         _validate_against(config, list(domains))
 
 
 def trained_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
-    """The domains that the model trains on: all but `data.unseen`, or Individual's one."""
-    if config.method.name == "individual":
-        return (domain_name(config.method.domain, domains),)
+    """The domains that the model trains on: those of the method, but not `data.unseen`."""
     unseen = getattr(config.data, "unseen", [])
-    return tuple(name for name in domains if name not in unseen)
+    return tuple(name for name in config.method.trained(domains) if name not in unseen)
 
 
 def _validate_against(config: Config, domains: Sequence[str]) -> None:
     _validate_unseen(config, domains)
     trained = trained_domains(config, domains)
-    count, names = len(trained), listed(trained)
-    batch, prior = config.training.batch_size, getattr(config.method, "prior", None)
+    count, batch = len(trained), config.training.batch_size
     wanted = config.training.domains_per_batch or 1
-    if config.method.name != "individual" and wanted > min(count, batch):
+    if count > 1 and wanted > min(count, batch):
         raise UserError(
             f"training.domains_per_batch={wanted}: must be at most the number of domains, {count}, "
             f"and training.batch_size={batch}; leave it out for as many as there can be"
         )
-    if prior is not None and len(prior) != count:
-        raise UserError(
-            f"method.prior={prior}: has {len(prior)} entries; must have {count}, "
-            f"one for each of {names}"
-        )
-    for key in ("weights", "reference"):
-        values = getattr(config.method, key, None)
-        if values is not None and len(values) != count:
+    for item in dataclasses.fields(config.method):
+        value = getattr(config.method, item.name)
+        if item.metadata.get("per_domain") and value is not None and len(value) != count:
             raise UserError(
-                f"method.{key}={values}: has {len(values)} entries; must have {count}, "
-                f"one for each of {names}"
+                f"method.{item.name}={value}: has {len(value)} entries; must have {count}, "
+                f"one for each of {listed(trained)}"
             )
-    if config.method.name == "topk" and config.method.k > count:
-        raise UserError(
-            f"method.k={config.method.k}: must be at most the number of domains, {count} ({names})"
-        )
-    cost = getattr(config.method, "cost", None)
-    if cost is not None and len(cost) != count:
-        raise UserError(
-            f"method.cost={cost}: is {len(cost)}×{len(cost)}; must be {count}×{count} for {names}"
-        )
 
 
 def domains_per_batch(config: Config, count: int) -> int:
@@ -237,46 +219,23 @@ def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
     unknown = [name for name in unseen if name not in domains]
     if unknown:
         raise UserError(f"{written}: no domain {unknown[0]}; must be of {listed(domains)}")
-    trained = trained_domains(config, domains)
-    if config.method.name == "individual" and trained[0] in unseen:
-        raise UserError(f"{written}: method.domain={trained[0]} is the one to train on")
-    if unseen and config.method.name != "individual" and len(trained) < 2:
+    wanted, trained = config.method.trained(domains), trained_domains(config, domains)
+    if not trained:
+        raise UserError(f"{written}: method={config.method.name} trains on {listed(wanted)}")
+    if len(trained) < min(2, len(wanted)):
         raise UserError(
-            f"{written}: leaves {len(trained)} of {len(domains)} domains to train on; "
+            f"{written}: leaves {len(trained)} of {len(wanted)} domains to train on; "
             "a mixture needs two"
         )
-
-
-def domain_name(domain: int | str, domains: Sequence[str]) -> str:
-    """`method.domain` as a name: the domain that is called so, else the one at that index; an
-    index counts from 0 in the data set's order."""
-    name = normalize("NFC", str(domain))  # as the data sets write theirs
-    indices = [str(k) for k in range(len(domains))]
-    if name in domains:
-        return name
-    if name in indices:
-        return domains[indices.index(name)]
-    raise UserError(
-        f"method.domain={domain}: must be one of {listed(domains)} "
-        f"or an index from 0 to {len(domains) - 1}"
-    )
 
 
 def settled(config: Config, domains: Sequence[str]) -> Config:
     """The config checked against the data set's domains, with names in place of indices, weights in
     place of a point's number, and nothing for a number of domains that is drawn anyhow."""
     validate(config, domains)
-    config = _with_domains_drawn(config, len(trained_domains(config, domains)))
-    if config.method.name == "individual":
-        method = dataclasses.replace(
-            config.method, domain=domain_name(config.method.domain, domains)
-        )
-        return dataclasses.replace(config, method=method)
-    if config.method.name == "even" and config.method.point is not None:
-        prior = front_point(config.method.point, len(trained_domains(config, domains)))
-        method = dataclasses.replace(config.method, prior=prior, point=None)
-        return dataclasses.replace(config, method=method)
-    return config
+    trained = trained_domains(config, domains)
+    config = _with_domains_drawn(config, len(trained))
+    return dataclasses.replace(config, method=config.method.settled(trained))
 
 
 def _with_domains_drawn(config: Config, count: int) -> Config:

@@ -12,10 +12,10 @@ from hydra import compose, initialize_config_module
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from robustmd.method_settings import METHODS
+from robustmd.methods import build_adversary
 from robustmd.ranges import ANYTHING
+from robustmd.registry import METHODS, MethodFacts
 from robustmd.settings import leaves_of, validate
-from robustmd.training.methods import build_adversary
 from robustmd.typed import typed
 
 ROOT = Path(__file__).parent.parent
@@ -116,7 +116,8 @@ def test_every_command_composes_and_is_in_range(typed_in: list[str]) -> None:
         validate(config, domains)
         if domains is not None and not waits_for_runs(config.method):
             sizes = [100] * len(domains)
-            build_adversary(config.method, len(domains), config.training.iterations, sizes=sizes)
+            facts = MethodFacts(len(domains), config.training.iterations, sizes)
+            build_adversary(config.method, facts)
 
 
 def waits_for_runs(method: Any) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from robustmd.method_settings import METHODS
+from robustmd.registry import METHODS
 
 ROOT = Path(__file__).parent.parent
 CONF = ROOT / "conf"

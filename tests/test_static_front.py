@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from robustmd import settings
 from robustmd.errors import UserError
-from robustmd.method_settings import Even, check_method
+from robustmd.methods.even import Even
 from robustmd.ranges import DISTRIBUTION
 from robustmd.static_front import front_point
 
@@ -61,4 +61,4 @@ def test_what_is_no_point_is_refused():
     with pytest.raises(UserError, match=r"method\.point=-1: must be a whole number >= 0"):
         settings.validate(config_of(Even(point=-1)))
     with pytest.raises(UserError, match=r"method\.point=1: method\.prior is given as well"):
-        check_method(Even(point=1, prior=[0.5, 0.5]))
+        Even(point=1, prior=[0.5, 0.5]).check()

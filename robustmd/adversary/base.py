@@ -117,6 +117,11 @@ class Adversary(PreciseModule):
         self.skipped.add_(~played)
         return Play(f, payoff, direction, played)
 
+    @property
+    def has_regret(self) -> bool:
+        """Whether it plays against every batch, with weights from before it."""
+        return self.feeds_on == "batch" and self.weighs == "next"
+
     def is_due(self, iteration: int) -> bool:
         """Whether to update after `iteration` ≥ 0 steps of the model, before the next one."""
         return iteration % self.every == 0

@@ -6,8 +6,8 @@ import torch
 
 from robustmd.adversary import RegretMeter
 from robustmd.bench.timing import Step, interleaved
-from robustmd.method_settings import METHODS
-from robustmd.training.methods import RULES_WITH_REGRET, build_adversary
+from robustmd.methods import build_adversary
+from robustmd.registry import METHODS, MethodFacts
 
 METHODS_TIMED = ("opt", "ot", "kl", "minimax", "best_response", "oracle")
 DOMAINS = (2, 10, 1000)
@@ -32,8 +32,8 @@ def _median(step: Step, rounds: int, burst: int, device: torch.device) -> float:
 
 
 def _update(method: str, num_domains: int, device: torch.device) -> Step:
-    adversary = build_adversary(METHODS[method](), num_domains, 10**6).to(device)
-    meter = RegretMeter.of(adversary) if method in RULES_WITH_REGRET else None
+    adversary = build_adversary(METHODS[method](), MethodFacts(num_domains, 10**6)).to(device)
+    meter = RegretMeter.of(adversary) if adversary.has_regret else None
     losses = torch.rand(num_domains, device=device) + 0.5
 
     def step() -> None:

@@ -12,7 +12,7 @@ from robustmd import settings
 from robustmd.data_settings import DigitsMini
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.rotated import rotated_grid
-from robustmd.method_settings import METHODS
+from robustmd.registry import METHODS
 
 EXAMPLES = 2_000  # of each domain: the images' content does not matter, nor does their number
 

@@ -10,7 +10,8 @@ from matplotlib.ticker import NullLocator
 
 from robustmd.planted.factors import Factor
 from robustmd.planted.results import REFERENCE, Results
-from robustmd.report.style import PLACES, figure_style, place_style
+from robustmd.registry import METHODS
+from robustmd.report.style import figure_style, place_style
 
 FAMILIES = (
     ("fixed weights", ("erm", "even")),
@@ -78,7 +79,10 @@ def _panel(
         found = [results.estimate(setting, name, measure) for _, setting in factor.levels]
         mean = np.array([one.mean for one in found])
         half = np.array([one.spread("ci95") or 0.0 for one in found])
-        style: dict[str, Any] = place_style(PLACES[name]) | {"linewidth": 1.2, "markersize": 3}
+        style: dict[str, Any] = place_style(METHODS.flag(name, "look")) | {
+            "linewidth": 1.2,
+            "markersize": 3,
+        }
         low = np.maximum(mean - half, mean / 10)  # a log axis has no place for what is below 0
         axis.fill_between(x, low, mean + half, color=style["color"], alpha=0.15, linewidth=0)
         axis.plot(x, mean, label=name, **style)

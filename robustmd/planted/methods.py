@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from robustmd.adversary import Adversary
-from robustmd.method_settings import METHODS
-from robustmd.training.methods import build_adversary
+from robustmd.methods import build_adversary
+from robustmd.registry import METHODS, MethodFacts
 
 _LAM = tuple({"lam": lam} for lam in (0.01, 0.03, 0.1, 0.3))
 _ETA = tuple({"eta": eta} for eta in (0.01, 0.03, 0.1, 0.3))
@@ -72,7 +72,7 @@ class Method:
         if self.name == "regret":
             keys["reference"] = list(alone)
         settings = METHODS[self.name](**keys)
-        return build_adversary(settings, num_domains, iterations, sizes=sizes)
+        return build_adversary(settings, MethodFacts(num_domains, iterations, sizes))
 
 
 METHODS_COMPARED: tuple[Method, ...] = tuple(

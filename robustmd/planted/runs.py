@@ -11,7 +11,7 @@ from robustmd.planted.domains import Setting, Splits, draw
 from robustmd.planted.losses import cross_entropies, training_losses
 from robustmd.planted.methods import Method
 from robustmd.planted.optimum import Optimum, solve_optimum
-from robustmd.training.methods import RETURNS_AVERAGE
+from robustmd.registry import METHODS
 
 _ROUNDING = 1e-12  # of sums of hundreds of numbers in float64
 
@@ -120,7 +120,7 @@ def _cell(
 
 def _runs(method: Method, became: Trained, i: int, splits: Splits, optimum: Optimum) -> list[Run]:
     """The method's configurations on task number i."""
-    returned = became.mean[i] if method.name in RETURNS_AVERAGE else became.last[i]
+    returned = became.mean[i] if METHODS.flag(method.name, "averages") else became.last[i]
     f = training_losses(splits.train, returned)  # [C, K]; NaN or inf where it diverged
     validation = _finite(cross_entropies(splits.validation, returned).max(axis=1))
     measures = {

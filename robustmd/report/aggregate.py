@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
@@ -28,27 +29,6 @@ NO_VALIDATION = (
     "data.validation=0.1, or choose another rule"
 )
 BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
-METHOD_ORDER = (
-    "individual",
-    "even",
-    "oracle",
-    "opt",
-    "ot",
-    "kl",
-    "minimax",
-    "multiplicative",
-    "best_response",
-    "erm",
-    "groupdro",
-    "afl",
-    "term",
-    "cvar",
-    "topk",
-    "regret",
-    "optimistic",
-    "vrex",
-    "retrain",
-)
 
 
 @dataclass(frozen=True)
@@ -244,12 +224,10 @@ def _labelled(group: Group, beside: Sequence[Group]) -> Group:
 
 
 def _rank(group: Group, domains: Sequence[str]) -> tuple[object, ...]:
-    known = group.method in METHOD_ORDER
-    place = METHOD_ORDER.index(group.method) if known else len(METHOD_ORDER)
     domain = domains.index(group.domain) if group.domain in domains else len(domains)
     lam = group.selected[0].run.lam
     text = [(key, str(value)) for key, value in frozen(group.settings)]
-    return place, group.method, domain, -1.0 if lam is None else lam, text
+    return *METHODS.rank(group.method), domain, -1.0 if lam is None else lam, text
 
 
 def _folder(data: str, taken: set[str]) -> str:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.many import domains_text, is_many
 from robustmd.report.names import clean
@@ -16,7 +17,6 @@ from robustmd.report.settings_key import frozen, protocol
 from robustmd.report.verdict import Difference, Word, difference, margin, word
 
 FEWEST = 3  # fixed weights that make a front
-NOT_LEARNED = ("even", "erm", "retrain")
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _front(groups: Sequence[Group], domains: tuple[str, ...]) -> Front | None:
         return None
     points = tuple(Fixed(by_weights[weights], weights) for weights in sorted(by_weights))
     best = min(points, key=lambda one: one.group.estimate(WORST_TRAIN_LOSS).mean)
-    learned = tuple(group for group in groups if group.method not in NOT_LEARNED)
+    learned = tuple(group for group in groups if METHODS.flag(group.method, "learns"))
     against = tuple(one for group in learned if (one := _against(group, best.group)) is not None)
     return Front(domains, points, learned, best, against)
 

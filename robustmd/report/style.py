@@ -10,6 +10,7 @@ import matplotlib as mpl
 import matplotlib.style
 from matplotlib import font_manager
 
+from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group
 from robustmd.report.names import clean
 
@@ -46,26 +47,6 @@ DASHES: tuple[Any, ...] = (
 MARKERS = ("o", "s", "^", "D", "v")
 HATCHES = ("", "////", "....", "xxxx", "----")
 FILLS = ("#E69F00", "#0072B2", "#000000", "#56B4E9", "#FFFFFF")  # of light and dark in turn
-PLACES = {
-    "even": 0,
-    "opt": 1,
-    "oracle": 2,
-    "ot": 3,
-    "kl": 4,
-    "minimax": 5,
-    "best_response": 6,
-    "multiplicative": 7,
-    "erm": 8,
-    "groupdro": 9,
-    "afl": 10,
-    "term": 11,
-    "cvar": 12,
-    "topk": 13,
-    "regret": 14,
-    "optimistic": 15,
-    "vrex": 16,
-    "retrain": 17,
-}
 Style = dict[str, Any]  # arguments of `plot`
 
 
@@ -78,14 +59,15 @@ def figure_style() -> AbstractContextManager[None]:
 def line_styles(groups: Sequence[Group]) -> list[Style]:
     """One a group. A mixture looks the same in every figure: even is black and dashed, opt blue and
     solid; a second group of a method takes the next free pair."""
-    free = itertools.count(len(PLACES))
+    looks = [METHODS.flag(group.method, "look") for group in groups]
+    free = itertools.count(1 + max(METHODS.flag(name, "look") or 0 for name in METHODS))
     taken: set[str] = set()
     places = []
-    for position, group in enumerate(groups):
+    for position, (group, look) in enumerate(zip(groups, looks, strict=True)):
         if group.domain is not None:
             places.append(position)
-        elif group.method in PLACES and group.method not in taken:
-            places.append(PLACES[group.method])
+        elif look is not None and group.method not in taken:
+            places.append(look)
         else:
             places.append(next(free))
         taken.add(group.method)

@@ -16,8 +16,9 @@ from robustmd.adversary.base import Adversary
 from robustmd.backbones.build import HEADS, build_backbone
 from robustmd.backbones.pretrained import WeightsFile, find_weights, load_weights
 from robustmd.domains.domain import DomainSet
+from robustmd.methods import build_adversary
+from robustmd.registry import METHODS, MethodFacts
 from robustmd.training.average import IterateAverage
-from robustmd.training.methods import RETURNS_AVERAGE, RULES_WITH_REGRET, build_adversary
 from robustmd.training.precision import InPrecision
 from robustmd.training.schedules import learning_rate_schedule
 from robustmd.training.seeds import content_hash, torch_seed
@@ -116,9 +117,11 @@ def build_learner(
         fused=True if device.type == "cuda" else None,  # one kernel, and a graph can hold it
     )
     schedule = learning_rate_schedule(optimizer, training.schedule, training.iterations)
-    adversary = build_adversary(method, num_trained, training.iterations, sizes=sizes).to(device)
-    regret = RegretMeter.of(adversary) if method.name in RULES_WITH_REGRET else None
-    average = IterateAverage(model) if method.name in RETURNS_AVERAGE else None
+    facts = MethodFacts(num_trained, training.iterations, sizes)
+    adversary = build_adversary(method, facts).to(device)
+    learns = METHODS.flag(method.name, "learns")
+    regret = RegretMeter.of(adversary) if learns and adversary.has_regret else None
+    average = IterateAverage(model) if METHODS.flag(method.name, "averages") else None
     precision = config.runtime.precision
     return Learner(
         model, optimizer, schedule, adversary, regret, average, precision, weights, notes

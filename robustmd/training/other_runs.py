@@ -10,6 +10,7 @@ import dataclasses
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,39 @@ ITS_OWN = (*settings.TUNED, "domains_per_batch")  # of training, which need not 
 DIGITS = 6  # of f*; more would only make config.yaml hard to read
 
 
+@dataclass(frozen=True)
+class FinishedRuns:
+    """The finished runs that a method may take numbers from.
+
+    config: of the run to come, settled. domains: its data. overrides: what the user typed, for the
+    command that makes a run that is missing.
+    """
+
+    config: settings.Config
+    domains: DomainSet
+    overrides: Sequence[str] = ()
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        return settings.trained_domains(self.config, self.domains.names)
+
+    def best_losses(self) -> tuple[list[float], str]:
+        """f*_k [K] of the trained domains, from individual runs on the same bytes, and a note.
+
+        Raises:
+            UserError: a domain has no such run; says what makes it.
+        """
+        return _best_losses(self.config, self.domains, self.trained, self.overrides)
+
+    def mean_weights(self, path: str | None) -> tuple[list[float], str]:
+        """p̄ [K] of the runs of one configuration in the folder `path`, and a note.
+
+        Raises:
+            UserError: there are none, or they are of other domains.
+        """
+        return _mean_weights(path, self.trained)
+
+
 def with_numbers_of_runs(
     config: settings.Config, domains: DomainSet, overrides: Sequence[str] = ()
 ) -> tuple[settings.Config, list[str]]:
@@ -39,16 +73,8 @@ def with_numbers_of_runs(
     Raises:
         UserError: a run that is needed is not there, not finished, or of other domains.
     """
-    method, trained = config.method, settings.trained_domains(config, domains.names)
-    if method.name == "regret" and method.reference is None:
-        reference, note = _best_losses(config, domains, trained, overrides)
-        method = dataclasses.replace(method, reference=reference)
-    elif method.name == "retrain" and method.weights is None:
-        weights, note = _mean_weights(method.run, trained)
-        method = dataclasses.replace(method, run=None, weights=weights)
-    else:
-        return config, []
-    return dataclasses.replace(config, method=method), [note]
+    method, note = config.method.filled(FinishedRuns(config, domains, overrides))
+    return dataclasses.replace(config, method=method), [note] if note else []
 
 
 def _best_losses(

@@ -12,6 +12,7 @@ from torch import nn
 
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
+from robustmd.registry import METHODS
 from robustmd.runs import checkpoints
 from robustmd.runs.identity import config_hash
 from robustmd.runs.run import one_class_words
@@ -22,7 +23,6 @@ from robustmd.training.history import Diverged, History
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import Events, train
 from robustmd.training.measurement import Measure, measure, worst
-from robustmd.training.methods import FIXED_BY_THE_USER
 from robustmd.training.pool import TrainingPool
 from robustmd.training.predictions import predict
 from robustmd.training.progress import RunProgress
@@ -67,8 +67,8 @@ class Session:
         self.learner = build_learner(config, domains, len(self.trained), device, sizes)
         self.initial_weights_hash = self.learner.weights_hash()
         self.watch = WeightsWatch(self.learner.adversary, self.trained, config.training.iterations)
-        adversary, method = self.learner.adversary, config.method.name
-        self.watched = not (adversary.signed or method in FIXED_BY_THE_USER)
+        learns = METHODS.flag(config.method.name, "learns")
+        self.watched = learns and not self.learner.adversary.signed
         self.weight_sums = [0.0] * len(self.trained)  # Σ_t p_t over the iterations read so far
         self.marginal_error = 0.0  # the largest seen that Sinkhorn's sweeps left, for OT
         self.history = History(self.trained, config.logging.every, device)

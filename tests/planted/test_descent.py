@@ -10,7 +10,7 @@ from robustmd.planted.lanes import Lanes
 from robustmd.planted.losses import RIDGE
 from robustmd.planted.methods import METHODS_COMPARED, Method
 from robustmd.planted.optimum import solve_optimum
-from robustmd.training.methods import FIXED_BY_THE_USER
+from robustmd.registry import METHODS
 
 BY_NAME = {method.name: method for method in METHODS_COMPARED}
 
@@ -94,7 +94,7 @@ def test_every_method_has_the_same_budget():
     for method in METHODS_COMPARED:
         words = {method.describe(c) for c in range(method.budget)}
         assert len(words) == method.budget
-        assert (method.own == ({},)) == (method.name in FIXED_BY_THE_USER)
+        assert (method.own == ({},)) == (not METHODS.flag(method.name, "learns"))
 
 
 def test_a_share_of_the_domains_becomes_topks_k():

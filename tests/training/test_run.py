@@ -17,7 +17,7 @@ from tiny import synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
-from robustmd.method_settings import METHODS
+from robustmd.registry import METHODS
 from robustmd.runs import files
 from robustmd.training import learner as learner_module
 from robustmd.training import run as run_module

@@ -1,0 +1,17 @@
+"""`method=afl`: Mohri et al. (2019), projected ascent without a regularizer, averaged iterates."""
+
+from __future__ import annotations
+
+from robustmd import adversary
+from robustmd.ranges import POSITIVE, log
+from robustmd.registry import MethodFacts, Settings, key, method
+
+
+@method("afl", averages=True, look=10, order=10)
+class Afl(Settings):
+    """The constant step γ_λ."""
+
+    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1))
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        return adversary.AgnosticAscent(facts.num_domains, eta=self.eta)

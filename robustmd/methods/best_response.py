@@ -1,0 +1,38 @@
+"""`method=best_response`: Theorem 4, the exact best response to the full-data losses."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from robustmd import adversary
+from robustmd.methods.checks import refuse_unread
+from robustmd.ranges import COST, COUNT, DISTRIBUTION, POSITIVE, log, one_of
+from robustmd.registry import MethodFacts, Settings, key, method
+
+
+@method("best_response", look=6, order=7)
+class BestResponse(Settings):
+    """Which regularizer, its strength, and how often the full losses are computed."""
+
+    regularizer: str = key("l2", one_of("none", "l2", "kl", "ot"))
+    lam: float = key(1.0, POSITIVE, tune=log(0.01, 10))
+    nu: float = key(1.0, POSITIVE)
+    cost: Any = key(None, COST, per_domain=True)
+    every: int = key(100, COUNT)
+    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+
+    def check(self) -> None:
+        if self.regularizer != "ot":
+            refuse_unread(self, "only method.regularizer=ot has it", "nu", "cost")
+        if self.regularizer == "none":
+            refuse_unread(self, "method.regularizer=none has none", "prior")
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        regularizer: adversary.Regularizer | None = None
+        if self.regularizer == "ot":
+            regularizer = adversary.EntropicOT(self.cost, self.nu)
+        elif self.regularizer != "none":
+            regularizer = {"l2": adversary.L2, "kl": adversary.KL}[self.regularizer]()
+        return adversary.BestResponse(
+            facts.num_domains, regularizer, self.lam, every=self.every, prior=self.prior
+        )

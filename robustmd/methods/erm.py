@@ -1,0 +1,16 @@
+"""`method=erm`: fixed weights, the domains' shares of the training examples."""
+
+from __future__ import annotations
+
+from robustmd import adversary
+from robustmd.registry import MethodFacts, Settings, method
+
+
+@method("erm", learns=False, look=8, order=8)
+class Erm(Settings):
+    """It has no keys."""
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        if facts.sizes is None:
+            raise ValueError("the weights are the domains' sizes, which are not known here")
+        return adversary.Fixed(facts.num_domains, prior=[n / sum(facts.sizes) for n in facts.sizes])

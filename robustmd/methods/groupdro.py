@@ -1,0 +1,20 @@
+"""`method=groupdro`: Sagawa et al. (2020), exponentiated gradient with size adjustment."""
+
+from __future__ import annotations
+
+from robustmd import adversary
+from robustmd.ranges import NOT_NEGATIVE, POSITIVE, log
+from robustmd.registry import MethodFacts, Settings, key, method
+
+
+@method("groupdro", look=9, order=9)
+class GroupDro(Settings):
+    """η_q and C; the allowance C/√n_k is not tuned."""
+
+    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1))
+    adjustment: float = key(0.0, NOT_NEGATIVE)
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        return adversary.GroupDRO(
+            facts.num_domains, eta=self.eta, adjustment=self.adjustment, sizes=facts.sizes
+        )

@@ -1,0 +1,15 @@
+"""`method=kl`: mirror ascent with the KL regularizer."""
+
+from __future__ import annotations
+
+from robustmd import adversary
+from robustmd.methods.opt import Opt
+from robustmd.registry import MethodFacts, method
+
+
+@method("kl", look=4, order=5)
+class Kl(Opt):
+    """The keys are those of opt, with the step 2/(λ(t + c))."""
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        return adversary.MirrorAscent(**self.arguments(facts))

@@ -1,0 +1,45 @@
+"""`method=opt`: Mixture-Opt, Alg. 2 with the L2 regularizer; what regularised ascents share."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Union
+
+from robustmd import adversary
+from robustmd.methods.checks import refuse_unread, refuse_unsized
+from robustmd.ranges import AUTO_OR_NOT_NEGATIVE, DISTRIBUTION, POSITIVE, log, one_of
+from robustmd.registry import MethodFacts, Settings, key, method
+
+
+@method("opt", look=1, order=3)
+class Opt(Settings):
+    """Projected ascent on p·f − (λ/2)‖p − q‖² with the step 1/(λ(t + c))."""
+
+    lam: float = key(1.0, POSITIVE, tune=log(0.01, 10))
+    c: Union[int, float, str] = key("auto", AUTO_OR_NOT_NEGATIVE)  # noqa: UP007
+    mu: Optional[float] = key(None, POSITIVE)  # noqa: UP045
+    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+    step: str = key("theory", one_of("theory", "constant"))
+    eta: Optional[float] = key(None, POSITIVE)  # noqa: UP045
+
+    def check(self) -> None:
+        refuse_unsized(self)
+        if self.step == "constant":
+            refuse_unread(self, "method.step=constant has none", "c")
+        if self.step == "constant" or self.c != "auto":
+            refuse_unread(self, "only c=auto reads it", "mu")
+
+    def arguments(self, facts: MethodFacts) -> dict[str, Any]:
+        """What the constructors of the regularised ascents have in common."""
+        return {
+            "num_domains": facts.num_domains,
+            "lam": self.lam,
+            "c": self.c,
+            "mu": self.mu,
+            "total_steps": facts.iterations,
+            "prior": self.prior,
+            "step": self.step,
+            "eta": self.eta,
+        }
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        return adversary.ProjectedAscent(regularizer=adversary.L2(), **self.arguments(facts))

@@ -1,0 +1,39 @@
+"""`method=retrain`: fixed weights, those that another run had on average."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Optional
+
+from robustmd import adversary
+from robustmd.errors import UserError
+from robustmd.ranges import DISTRIBUTION
+from robustmd.registry import MethodFacts, Settings, key, method
+
+if TYPE_CHECKING:
+    from robustmd.training.other_runs import FinishedRuns
+
+
+@method("retrain", learns=False, fair=False, look=17, order=17)
+class Retrain(Settings):
+    """A folder of runs, whose mean weights become `weights`, or the weights themselves."""
+
+    run: Optional[str] = key(None)  # noqa: UP045
+    weights: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+
+    def check(self) -> None:
+        if None not in (self.run, self.weights):
+            raise UserError(
+                f"method.run={self.run}: method.weights is given as well; leave one out"
+            )
+
+    def filled(self, runs: FinishedRuns) -> tuple[Retrain, str]:
+        if self.weights is not None:
+            return self, ""
+        weights, note = runs.mean_weights(self.run)
+        return dataclasses.replace(self, run=None, weights=weights), note
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        if self.weights is None:
+            raise ValueError("method.weights=null: must be given, or come from method.run")
+        return adversary.Fixed(facts.num_domains, prior=self.weights)

@@ -1,0 +1,28 @@
+"""`method=topk`: the mean of the k largest losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robustmd import adversary
+from robustmd.errors import UserError, listed
+from robustmd.ranges import COUNT, choice
+from robustmd.registry import MethodFacts, Settings, key, method
+
+
+@method("topk", look=13, order=13)
+class Topk(Settings):
+    """k domains; with two, k = 2 is even."""
+
+    k: int = key(1, COUNT, tune=choice(1))
+
+    def settled(self, trained: Sequence[str]) -> Topk:
+        if self.k > len(trained):
+            raise UserError(
+                f"method.k={self.k}: must be at most the number of domains, {len(trained)} "
+                f"({listed(trained)})"
+            )
+        return self
+
+    def build(self, facts: MethodFacts) -> adversary.Adversary:
+        return adversary.TopK(facts.num_domains, self.k)

@@ -1,0 +1,190 @@
+"""The door: how methods, data sets and backbones come in, ours and everybody's.
+
+    @robustmd.method("tilt")
+    class Tilt(robustmd.Settings):
+        first: float = 0.7
+
+        def build(self, facts): ...
+
+registers `method=tilt` with the key `method.first`. What is built in registers by the same
+decorators; no list elsewhere names it. docs/own_code.md shows all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from typing_extensions import Self, dataclass_transform
+
+from robustmd.errors import UserError
+from robustmd.ranges import ANYTHING, Allowed, Tune
+
+if TYPE_CHECKING:
+    from robustmd.training.other_runs import FinishedRuns
+
+
+def key(
+    default: Any, allowed: Allowed = ANYTHING, *, tune: Tune | None = None, per_domain: bool = False
+) -> Any:
+    """A key of an option: its recorded default, its range, and what the fair protocol draws.
+
+    Args:
+        default: what a run's identity leaves out, so it never changes once released; a list or a
+            dict is copied for every instance.
+        allowed: the range; null passes where the type allows it.
+        tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
+        per_domain: the value is a list with one entry for each domain that trains.
+    """
+    metadata = {"allowed": allowed, "tune": tune, "per_domain": per_domain}
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: type(default)(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass_transform()
+@dataclass
+class Settings:
+    """What an option can be set to: annotated keys with defaults, as in a dataclass.
+
+    `name` is the option's own, set by the decorator that registers it.
+    """
+
+    name: str = ""
+
+    def check(self) -> None:
+        """What depends on two keys. Raises UserError, or ValueError whose text follows
+        "method=<name>: "."""
+
+    def trained(self, domains: Sequence[str]) -> tuple[str, ...]:
+        """Of a method: which of the domains that may be trained on it trains on."""
+        return tuple(domains)
+
+    def settled(self, trained: Sequence[str]) -> Self:
+        """Of a method: the same for these domains, checked against them, numbers in place of what
+        stands for them. Raises UserError."""
+        return self
+
+    def filled(self, runs: FinishedRuns) -> tuple[Self, str]:
+        """Of a method: the same with the numbers that it takes from finished runs, and a note of
+        which runs; no note where it takes none. Raises UserError."""
+        return self, ""
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """What a rule may know beside its settings.
+
+    num_domains: K, the domains that train. iterations: T. sizes: n_k, how many examples each of
+    them trains on; None where that is not known.
+    """
+
+    num_domains: int
+    iterations: int
+    sizes: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """One registered option of a group: its class and what the decorator said of it."""
+
+    name: str
+    schema: type[Settings]
+    flags: Mapping[str, Any]
+
+
+Schema = TypeVar("Schema", bound=type)
+
+
+class Registry(Mapping[str, "type[Settings]"]):
+    """The options of one group, {name: class}; those with an `order` first, then by name.
+
+    Args:
+        group: "method", "data", "backbone".
+        needs: the method that a class must have.
+        flags: what the decorator may say, with the defaults.
+    """
+
+    def __init__(self, group: str, needs: str, **flags: Any) -> None:
+        self.group, self._needs, self._defaults = group, needs, {"order": None, **flags}
+        self._options: dict[str, Option] = {}
+
+    def register(self, name: str, **flags: Any) -> Callable[[Schema], Schema]:
+        """The decorator. Raises UserError for a name that is taken or a class that lacks what is
+        needed."""
+
+        def enter(schema: Schema) -> Schema:
+            self._check(name, schema)
+            own = inspect.get_annotations(schema)
+            for item in vars(schema).get("__dataclass_fields__", {}).values():
+                if item.name in own:  # it was a dataclass already: nothing of its fields is lost
+                    setattr(schema, item.name, item)
+            schema.name = name  # type: ignore[attr-defined]
+            schema.__annotations__ = {"name": "str", **own}
+            self._options[name] = Option(name, dataclass(schema), {**self._defaults, **flags})
+            return schema
+
+        return enter
+
+    def _check(self, name: str, schema: type) -> None:
+        what = f"@robustmd.{self.group}({name!r}) on {schema.__module__}.{schema.__qualname__}"
+        if not name.isidentifier():
+            raise UserError(f"{what}: a name is letters, digits and underscores")
+        if name in self._options:
+            there = self._options[name].schema
+            raise UserError(f"{what}: {there.__module__}.{there.__qualname__} has that name")
+        if not issubclass(schema, Settings):
+            raise UserError(f"{what}: the class must derive from robustmd.Settings")
+        if not callable(getattr(schema, self._needs, None)):
+            raise UserError(f"{what}: the class lacks the method {self._needs}")
+
+    def flag(self, name: str, flag: str) -> Any:
+        """What the decorator said; of a name that is not registered, the default."""
+        option = self._options.get(name)
+        return (option.flags if option else self._defaults)[flag]
+
+    def __getitem__(self, name: str) -> type[Settings]:
+        return self._options[name].schema
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._options, key=self.rank))
+
+    def rank(self, name: str) -> tuple[float, str]:
+        """Where an option stands among the others, in lists and tables."""
+        order = self.flag(name, "order")
+        return (float("inf") if order is None else order), name
+
+    def __len__(self) -> int:
+        return len(self._options)
+
+
+METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
+
+
+def method(
+    name: str,
+    *,
+    learns: bool = True,
+    averages: bool = False,
+    fair: bool = True,
+    look: int | None = None,
+    order: float | None = None,
+) -> Callable[[Schema], Schema]:
+    """Register `method=<name>`: a `Settings` class with `build(self, facts) -> Adversary`.
+
+    `facts` is a `MethodFacts`. A ValueError that `build` raises becomes one line.
+
+    Args:
+        name: an identifier that no other method has.
+        learns: whether the weights p are learned; else they are fixed by the user.
+        averages: whether the method returns W̄ = (1/T) Σ_t W_t; it is measured beside W_T, and the
+            adversary then has `average`, p̄ [K].
+        fair: whether the fair protocol compares it.
+        look: number of its colour, dashes and marker in figures, see report/style.py; None: free.
+        order: its place in tables; None: after those that have one, by name.
+    """
+    return METHODS.register(
+        name, learns=learns, averages=averages, fair=fair, look=look, order=order
+    )
