@@ -3,11 +3,13 @@
 A domain has the level of splits if its folders are called train, test and perhaps val, and
 nothing else; a class may still be called train beside other classes. Hidden files and folders are
 passed over in silence, other files that are no images by name, and folders within a class, with a
-note. Links are followed, except those that lead back to a folder that they lie in.
+note. Links are followed, except those that lead back to a folder that they lie in; one that leads
+nowhere is refused where a domain or class may be meant, and is an unreadable image elsewhere.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from robustmd.domains.listing import (
 from robustmd.domains.stamp import stamp_of
 from robustmd.errors import UserError
 
+# What splits' folders are called here and elsewhere, in lower case.
+SPLIT_WORDS = frozenset({*SPLITS, "training", "valid", "validation", "dev", "eval", "testing"})
 LITTER = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
 LAYOUT = "DOMAIN/CLASS/image or DOMAIN/{train,test}/CLASS/image"
 
@@ -45,16 +49,23 @@ class _Walk:
         self.root = root
         self.passed_over: list[str] = []
         self.empty: list[str] = []
+        self.dangling: list[str] = []
 
     def listing(self) -> Listing:
         domains = self.folders(self.root)
-        names = {path.name for path in domains}
-        if names and names <= set(SPLITS):
+        splits = [path.name for path in domains if path.name.lower() in SPLIT_WORDS]
+        trains = any(name.lower() in ("train", "training") for name in splits)
+        if splits and (len(splits) == len(domains) or (trains and len(splits) > 1)):
             raise UserError(
-                f"data.root={shown(self.root)}: holds {', '.join(sorted(names))}; "
+                f"data.root={shown(self.root)}: holds {', '.join(splits)}; "
                 f"domains come first: {LAYOUT}"
             )
         files = [file for domain in domains for file in self.domain(domain)]
+        if self.dangling:
+            raise UserError(
+                f"data.root={shown(self.root)}: {len(self.dangling):,} link(s) lead nowhere, where "
+                f"a domain or class may be meant: {few(self.dangling)}; mend or remove them"
+            )
         if self.empty:
             raise UserError(
                 f"data.root={shown(self.root)}: {len(self.empty):,} folder(s) without an image: "
@@ -76,7 +87,7 @@ class _Walk:
         if not inner:
             self.empty.append(self.name(folder))
         if "train" not in splits or not splits <= set(SPLITS):
-            yield from self.classes(folder, name, "")
+            yield from self.classes(inner, name, "")
             return
         if "test" not in splits:
             raise UserError(
@@ -84,14 +95,14 @@ class _Walk:
                 "but no test beside it; add one, or put the classes into the domain's folder"
             )
         for split in inner:
-            yield from self.classes(split, name, split.name)
+            classes = self.folders(split)
+            if not classes:
+                self.empty.append(self.name(split))
+            yield from self.classes(classes, name, split.name)
 
-    def classes(self, folder: Path, domain: str, split: str) -> Iterator[Listed]:
-        inner = self.folders(folder)
-        if not inner and split:
-            self.empty.append(self.name(folder))
-        for path in inner:
-            label = checked_name("class", path.name, self.name(folder))
+    def classes(self, folders: list[Path], domain: str, split: str) -> Iterator[Listed]:
+        for path in folders:
+            label = checked_name("class", path.name, self.name(path.parent))
             yield from self.images(path, domain, label, split)
 
     def images(self, folder: Path, domain: str, label: str, split: str) -> Iterator[Listed]:
@@ -110,7 +121,9 @@ class _Walk:
         """The folders in a folder, but for links that lead back."""
         kept: dict[str, Path] = {}
         for path in self.entries(folder):
-            if not _is_dir(path) or (path.is_symlink() and _leads_back(path)):
+            if path.is_symlink() and not os.path.exists(path):  # noqa: PTH110 - false for a loop
+                self.dangling.append(self.name(path))
+            elif not _is_dir(path) or (path.is_symlink() and _leads_back(path)):
                 self.passed_over.append(self.name(path))
             elif kept.setdefault(clean(path.name), path) is not path:
                 raise UserError(

@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
+from robustmd.domains.decoding import Decoded, UnreadableError, decode, quietly
 
-from robustmd.domains.decoding import UnreadableError, decode, quietly
-
-Result = np.ndarray | UnreadableError
+Result = Decoded | UnreadableError
 AHEAD = 8  # files for each thread that are decoded before the first is taken
 PROGRESS_SECONDS = 10.0
 
 
 def decoded(paths: Sequence[Path], size: int, threads: int | None = None) -> Iterator[Result]:
-    """Each file as uint8 [size, size, 3], or why there is none; in order.
+    """Each file as size × size RGB, or why there is none; in order.
 
     threads: None: one a core. Threads and not processes, since Pillow lets go of the interpreter
     while it decodes and resizes. What is in memory does not grow with the number of files.

@@ -12,6 +12,7 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -28,14 +29,22 @@ SUFFIXES = frozenset(
 REDUCING_GAP = 3
 ORIENTATION = 0x0112  # its EXIF tag; 1 is upright
 _16_BITS_TO_8 = 257  # 65535 / 255
+_12_BITS = 4095  # the largest value of 12 bits
 
 
 class UnreadableError(Exception):
     """Why a file gives no image, in a few words."""
 
 
-def decode(path: Path, size: int) -> np.ndarray:
-    """The image in `path` as uint8 [size, size, 3].
+class Decoded(NamedTuple):
+    """pixels: uint8 [size, size, 3]; dim: it has 16 bits, and all of its values fit into 12."""
+
+    pixels: np.ndarray
+    dim: bool
+
+
+def decode(path: Path, size: int) -> Decoded:
+    """The image in `path` as size × size RGB.
 
     Raises UnreadableError. Call it within `quietly()`, which makes Pillow refuse decompression
     bombs: more than PIL.Image.MAX_IMAGE_PIXELS pixels, 89 million unless changed.
@@ -48,8 +57,9 @@ def decode(path: Path, size: int) -> np.ndarray:
             raise UnreadableError("empty, zero bytes")
         with Image.open(path, formats=_formats()) as image:
             image.draft(None, (REDUCING_GAP * size, REDUCING_GAP * size))
-            color = _rgb(_upright(image), image.format)
-            return np.asarray(ImageOps.fit(color, (size, size), Image.Resampling.BILINEAR))
+            color, dim = _rgb(_upright(image), image.format)
+            fitted = ImageOps.fit(color, (size, size), Image.Resampling.BILINEAR)
+            return Decoded(np.asarray(fitted), dim)
     except UnreadableError:
         raise
     except Image.UnidentifiedImageError:
@@ -90,19 +100,23 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
 
 
-def _rgb(image: Image.Image, file_format: str | None) -> Image.Image:
-    """8-bit RGB of any mode. Raises UnreadableError for pixels without a known range."""
+def _rgb(image: Image.Image, file_format: str | None) -> tuple[Image.Image, bool]:
+    """8-bit RGB of any mode, and whether it is dim (see `Decoded`). Raises UnreadableError for
+    pixels without a known range."""
     is_16_bit = image.mode.startswith("I;16")
     # Where 16-bit gray comes as 32-bit integers: PNG in older versions of Pillow, PPM in all.
     if image.mode == "I" and file_format in ("PNG", "PPM"):
         is_16_bit = True
     if is_16_bit:
-        wide = np.asarray(image).astype(np.float64) / _16_BITS_TO_8
-        return Image.fromarray(np.rint(wide).clip(0, 255).astype(np.uint8)).convert("RGB")
+        wide = np.asarray(image)
+        dim = 0 < wide.max() <= _12_BITS
+        clear = image.info.get("transparency")  # the one value that is, if any
+        gray = np.where(wide == clear, 255, np.rint(wide / _16_BITS_TO_8)).clip(0, 255)
+        return Image.fromarray(gray.astype(np.uint8)).convert("RGB"), bool(dim)
     if image.mode in ("I", "F"):
         raise UnreadableError("32-bit pixels, whose range is not known; save it with 8 or 16 bits")
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         clear = image.convert("LA" if image.mode == "La" else "RGBA").convert("RGBA")
         white = Image.new("RGBA", clear.size, "white")
-        return Image.alpha_composite(white, clear).convert("RGB")
-    return image.convert("RGB")
+        return Image.alpha_composite(white, clear).convert("RGB"), False
+    return image.convert("RGB"), False

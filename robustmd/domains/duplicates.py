@@ -41,21 +41,25 @@ class Shared:
 
     images: how many different ones, ≥ 1
     examples: how many of second's examples show one of them, ≥ images
+    differing: of how many of the images the labels differ
     """
 
     first: Place
     second: Place
     images: int
     examples: int
+    differing: int = 0
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A split whose images are looked at: rows int64 [n] of images uint8 [N, H·W·3]."""
+    """A split whose images are looked at: rows int64 [n] of images uint8 [N, H·W·3], and their
+    labels int64 [n]."""
 
     place: Place
     images: np.ndarray
     rows: np.ndarray
+    labels: np.ndarray
 
 
 def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
@@ -67,6 +71,7 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     parts = list(_parts(data))
     part = np.repeat(np.arange(len(parts)), [len(p.rows) for p in parts])
     row = np.concatenate([p.rows for p in parts])
+    label = np.concatenate([p.labels for p in parts])
     probes = np.concatenate([_probes(p) for p in parts])
     _, probe, sharing = np.unique(probes, return_inverse=True, return_counts=True)
     suspects = np.flatnonzero(sharing[probe] > 1)
@@ -75,7 +80,8 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
         [groups.setdefault(_digest(parts[part[i]], row[i]), len(groups)) for i in suspects],
         dtype=np.int64,
     )
-    return tuple(_shared([p.place for p in parts], _occurrences(group, part[suspects])))
+    found = _occurrences(group, part[suspects], label[suspects])
+    return tuple(_shared([p.place for p in parts], found))
 
 
 def _parts(data: DomainSet) -> Iterator[_Part]:
@@ -90,7 +96,8 @@ def _parts(data: DomainSet) -> Iterator[_Part]:
             examples = domain.split(split)
             if examples is not None:
                 flat = examples.images.reshape(len(examples.images), -1)
-                yield _Part(Place(domain.name, split), flat, stored_rows(examples))
+                rows = stored_rows(examples)
+                yield _Part(Place(domain.name, split), flat, rows, examples.labels[rows])
 
 
 def stored_rows(examples: Examples) -> np.ndarray:
@@ -110,34 +117,53 @@ def _digest(part: _Part, row: int) -> bytes:
     return hashlib.blake2b(part.images[row], digest_size=DIGEST_BYTES).digest()
 
 
-def _occurrences(group: np.ndarray, part: np.ndarray) -> Iterator[dict[int, int]]:
-    """For every image that occurs more than once: the parts where, and how many times in each."""
-    pairs, times = np.unique(np.stack([group, part]), axis=1, return_counts=True)
-    for _, found in groupby(zip(*pairs.tolist(), times.tolist(), strict=True), itemgetter(0)):
-        where = {place: count for _, place, count in found}
-        if sum(where.values()) > 1:
+def _occurrences(
+    group: np.ndarray, part: np.ndarray, label: np.ndarray
+) -> Iterator[dict[int, list[int]]]:
+    """For every image that occurs more than once: the parts where, and its labels in each."""
+    order = np.lexsort((part, group))
+    triples = zip(*(a[order].tolist() for a in (group, part, label)), strict=True)
+    for _, found in groupby(triples, itemgetter(0)):
+        where: dict[int, list[int]] = {}
+        for _, place, its_label in found:
+            where.setdefault(place, []).append(its_label)
+        if sum(map(len, where.values())) > 1:
             yield where
 
 
-def _shared(places: list[Place], occurrences: Iterable[dict[int, int]]) -> Iterator[Shared]:
-    """From the places where each duplicated image occurs, by number, and how often in each."""
+def _shared(places: list[Place], occurrences: Iterable[dict[int, list[int]]]) -> Iterator[Shared]:
+    """From the places where each duplicated image occurs, by number, and its labels in each."""
     images: Counter[tuple[int, int]] = Counter()  # of places a <= b: different images in both
     examples: Counter[tuple[int, int]] = Counter()  # examples of b that are in a
+    differing: Counter[tuple[int, int]] = Counter()
     for where in occurrences:
-        repeated = [(a, a) for a, times in where.items() if times > 1]
-        for pair in (*repeated, *combinations(sorted(where), 2)):
-            images[pair] += 1
-            examples[pair] += where[pair[1]]
+        repeated = [(a, a) for a, labels in where.items() if len(labels) > 1]
+        for a, b in (*repeated, *combinations(sorted(where), 2)):
+            images[a, b] += 1
+            examples[a, b] += len(where[b])
+            differing[a, b] += len({*where[a], *where[b]}) > 1
     for a, b in sorted(images):
-        yield Shared(places[a], places[b], images[a, b], examples[a, b])
+        yield Shared(places[a], places[b], images[a, b], examples[a, b], differing[a, b])
 
 
 def duplicate_warnings(found: tuple[Shared, ...]) -> list[str]:
     """What a reader of results should be told, a line each: leaks between a domain's splits, and
-    images in two domains. Repeats within one split are no reason for doubt, and left out."""
+    images in two domains, and one image under two labels. Repeats within one split under one label
+    are no reason for doubt, and left out."""
     leaks = [s for s in found if s.first.domain == s.second.domain and s.first != s.second]
     across = [s for s in found if s.first.domain != s.second.domain]
+    torn = [s for s in found if s.differing]
     lines = []
+    if torn:
+        lines.append(
+            "the same image under two labels: "
+            + _few(
+                [
+                    f"{s.differing:,} in {s.first}" + f" and {s.second}" * (s.first != s.second)
+                    for s in torn
+                ]
+            )
+        )
     if leaks:
         lines.append(
             "the same image in two splits of a domain: "

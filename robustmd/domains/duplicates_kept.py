@@ -15,7 +15,7 @@ from robustmd.domains.domain import SPLITS, DomainSet
 from robustmd.domains.duplicates import Place, Shared, find_duplicates, stored_rows
 from robustmd.domains.shared import make_folder
 
-VERSION = 1  # raise it when the same data gives another answer
+VERSION = 2  # raise it when the same data gives another answer
 MAX_BYTES = 1 << 20
 MANY = 500_000  # images, above which looking takes long enough to be said
 
@@ -70,7 +70,10 @@ def _key(data: DomainSet) -> str:
 
 def _write(path: Path, found: tuple[Shared, ...]) -> None:
     rows = [
-        [s.first.domain, s.first.split, s.second.domain, s.second.split, s.images, s.examples]
+        [
+            *(s.first.domain, s.first.split, s.second.domain, s.second.split),
+            *(s.images, s.examples, s.differing),
+        ]
         for s in found
     ]
     make_folder(path.parent)
@@ -96,9 +99,10 @@ def _read(path: Path, data: DomainSet) -> tuple[Shared, ...] | None:
 
 def _entry(row: Any) -> Shared:
     """Raises TypeError or ValueError."""
-    *names, images, examples = row
+    *names, images, examples, differing = row
     first, split, second, other = names
     sound = all(isinstance(name, str) for name in names)
-    if not sound or not all(isinstance(n, int) and n >= 1 for n in (images, examples)):
+    counts = ((images, 1), (examples, 1), (differing, 0))
+    if not sound or not all(isinstance(n, int) and n >= least for n, least in counts):
         raise ValueError("not an entry")
-    return Shared(Place(first, split), Place(second, other), images, examples)
+    return Shared(Place(first, split), Place(second, other), images, examples, differing)

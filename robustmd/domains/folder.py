@@ -12,7 +12,7 @@ from robustmd.domains.class_folders import LAYOUT, list_root
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.listing import SPLITS, Listed, Listing, few, shown
 from robustmd.domains.manifest_csv import list_manifest
-from robustmd.domains.prepared_images import Prepared, prepare, unreadable_notes
+from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.domains.seeded_split import seeded_split
 from robustmd.errors import UserError
 
@@ -50,7 +50,8 @@ def load(
     """
     listing = _checked(_listing(root, manifest, outside))
     prepared = prepare(listing, cache_dir, size, say)
-    notes = [*listing.notes, *listing.twins, *unreadable_notes(listing, prepared, skip_unreadable)]
+    of_files = notes_on_files(listing, prepared, skip_unreadable)
+    notes = [*listing.notes, *listing.twins, *of_files]
     domains, checksums = [], {}
     for name, files in listing.by_domain.items():
         arrays = prepared[name]

@@ -12,7 +12,7 @@ from robustmd.domains.breeds import Breed, chosen_breeds
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.listing import Listed, Listing
-from robustmd.domains.prepared_images import Prepared, prepare, unreadable_notes
+from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.domains.views import VARIANTS, Views
 from robustmd.errors import UserError
 
@@ -64,7 +64,7 @@ def load(
         # A store for each domain, so that sets of one of them share it with sets of both.
         alone, of = Listing.in_order(data_dir, data_dir, files), {"classes": list(names)}
         prepared |= prepare(alone, cache_dir, size, say, f"pets-{name}", of)
-    notes = [*listing.notes, *unreadable_notes(listing, prepared, skip_unreadable)]
+    notes = [*listing.notes, *notes_on_files(listing, prepared, skip_unreadable)]
     found, checksums = [], {}
     for name, files in listing.by_domain.items():
         domain, sums = _domain(name, files, prepared[name], crop)

@@ -22,7 +22,10 @@ from robustmd.domains.store import Recipe, Store, open_store
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
-VERSION = 1  # of the preparation: raise it when the same files give other arrays
+# Of the preparation: raise it when the same files give other arrays. It stands in the listing, so
+# that a store of before is replaced and not left beside the new one.
+VERSION = 2
+DIM = "12 bits"  # noted of a row that is read: see `Decoded`
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,14 @@ class Prepared:
     images: uint8 [n, size, size, 3], black where a file could not be read
     labels: int64 [n], indices into the listing's classes
     unreadable: row → why
+    dim: rows of images that have 16 bits and use 12, so that they are nearly black
     checksums: of images and labels
     """
 
     images: np.ndarray
     labels: np.ndarray
     unreadable: dict[int, str]
+    dim: list[int]
     checksums: dict[str, str]
 
 
@@ -59,14 +64,13 @@ def prepare(
     """
     recipe = _recipe(listing, cache, size, say, name, settings or {})
     store = open_store(cache, recipe, lambda md5s: None, say)
-    reasons = json.loads(store.arrays["unreadable"].tobytes())
-    return {
-        domain: _of_domain(store, index, reasons) for index, domain in enumerate(listing.domains)
-    }
+    noted = json.loads(store.arrays["noted"].tobytes())
+    return {domain: _of_domain(store, index, noted) for index, domain in enumerate(listing.domains)}
 
 
-def unreadable_notes(listing: Listing, prepared: Mapping[str, Prepared], skip: bool) -> list[str]:
-    """A note on the files that are left out, if any. Raises UserError unless they may be."""
+def notes_on_files(listing: Listing, prepared: Mapping[str, Prepared], skip: bool) -> list[str]:
+    """Notes on files that are left out, or nearly black, if any. Raises UserError for those that
+    cannot be read, unless they may be left out."""
     found = [
         f"{shown(files[row].path)} ({why})"
         for name, files in listing.by_domain.items()
@@ -78,14 +82,27 @@ def unreadable_notes(listing: Listing, prepared: Mapping[str, Prepared], skip: b
             f"read: {few(found)}; mend or remove them, or leave them out with "
             "data.skip_unreadable=true"
         )
-    return [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
+    dim = [
+        shown(files[row].path)
+        for name, files in listing.by_domain.items()
+        for row in prepared[name].dim
+    ]
+    notes = [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
+    if dim:
+        notes.append(
+            f"{len(dim):,} of 16 bits whose values fit into 12, so nearly black: {few(dim)}; scale "
+            "them to 65,535 if they should not be"
+        )
+    return notes
 
 
-def _of_domain(store: Store, index: int, reasons: list[list[object]]) -> Prepared:
+def _of_domain(store: Store, index: int, noted: list[list[object]]) -> Prepared:
+    of_rows = {int(str(row)): str(what) for domain, row, what in noted if domain == index}
     return Prepared(
         store.arrays[f"images_{index}"],
         store.arrays[f"labels_{index}"],
-        {int(str(row)): str(why) for domain, row, why in reasons if domain == index},
+        {row: what for row, what in of_rows.items() if what != DIM},
+        [row for row, what in of_rows.items() if what == DIM],
         {part: store.checksums[f"{part}_{index}"] for part in ("images", "labels")},
     )
 
@@ -101,7 +118,7 @@ def _recipe(
     """The listing, written beside the store, stands for the files: a stat of each, no checksum."""
     recipe = Recipe(
         name=name,
-        version=VERSION,
+        version=1,
         settings={"source": str(listing.source), "size": size, **settings},
         build=partial(_build, listing, size, say),
         sources={},
@@ -109,7 +126,7 @@ def _recipe(
         resumable=True,
     )
     path = cache / f"{recipe.key}.listing"
-    _keep(listing.text(), path)
+    _keep(f"{VERSION}\n{listing.text()}", path)
     return replace(recipe, sources={"listing": path})
 
 
@@ -130,7 +147,7 @@ def _keep(text: str, path: Path) -> None:
 
 
 def _build(listing: Listing, size: int, say: Say, writer: ArrayWriter) -> None:
-    reasons: list[tuple[int, int, str]] = []
+    all_noted: list[tuple[int, int, str]] = []
     progress = Progress(len(listing.files), say)
     classes = {name: index for index, name in enumerate(listing.classes)}
     for index, files in enumerate(listing.by_domain.values()):
@@ -140,9 +157,9 @@ def _build(listing: Listing, size: int, say: Say, writer: ArrayWriter) -> None:
         shape = (len(files), size, size, 3)
         writer.add_resumable(f"images_{index}", "uint8", shape, blocks, noted)
         writer.add(f"labels_{index}", "int64", labels.shape, [labels])
-        reasons += [(index, row, why) for row, why in noted]
-    text = np.frombuffer(json.dumps(reasons).encode("ascii"), dtype=np.uint8)
-    writer.add("unreadable", "uint8", text.shape, [text])
+        all_noted += [(index, row, what) for row, what in noted]
+    text = np.frombuffer(json.dumps(all_noted).encode("ascii"), dtype=np.uint8)
+    writer.add("noted", "uint8", text.shape, [text])
 
 
 def _blocks(
@@ -154,7 +171,7 @@ def _blocks(
     start: int,
 ) -> Iterator[np.ndarray]:
     """The files' images from row `start` on, each uint8 [1, size, size, 3]; black, and noted as
-    (row, why), where there is none."""
+    (row, why), where there is none. A dim one is noted as (row, DIM)."""
     progress.go_on_after(start)
     paths = [folder / file.path for file in files[start:]]
     for row, result in enumerate(decoded(paths, size), start):
@@ -163,7 +180,9 @@ def _blocks(
             noted.append((row, str(result)))
             yield np.zeros((1, size, size, 3), dtype=np.uint8)
         else:
-            yield result[None]
+            if result.dim:
+                noted.append((row, DIM))
+            yield result.pixels[None]
         if stamp_of(folder / file.path) != file.stamp:
             raise UserError(
                 f"{shown(folder / file.path)} changed while it was read; run again when it is "

@@ -12,6 +12,7 @@ from robustmd.domains.domain import DomainSet
 from robustmd.domains.noise import noise_copies
 from robustmd.domains.own_labels import with_own_labels
 from robustmd.domains.rotated import rotated_grid
+from robustmd.domains.tested import with_test_notes
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
@@ -21,14 +22,15 @@ def load_domains(config: settings.Config, say: Say) -> DomainSet:
     """The data set that the config names: found or fetched, verified, prepared, split.
 
     Raises:
-        UserError: files missing, damaged or not the official ones; one message says what to do.
+        UserError: files missing, damaged or not the official ones, or one class only; one message
+            says what to do.
     """
     domains = LOADERS[config.data.name](config.data, config.paths, say)
     if getattr(config.data, "labels", "shared") == "per_domain":
         domains = with_own_labels(domains, say)
     if config.data.validation > 0:
-        return domains.with_validation(config.data.validation, config.seed)
-    return domains
+        domains = domains.with_validation(config.data.validation, config.seed)
+    return with_test_notes(domains, settings.trained_domains(config, domains.names), say)
 
 
 def _digits_mini(_: data_sets.DigitsMini, paths: settings.Paths, say: Say) -> DomainSet:

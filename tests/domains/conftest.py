@@ -21,7 +21,7 @@ def idx_bytes(values: np.ndarray) -> bytes:
 def png_16():
     """A 16-bit PNG's bytes, of gray [H, W] or RGB [H, W, 3] values."""
 
-    def encode(values: np.ndarray) -> bytes:
+    def encode(values: np.ndarray, transparent: int | tuple[int, ...] | None = None) -> bytes:
         """Written from the format's description alone: Pillow writes no 16-bit RGB."""
 
         def chunk(kind: bytes, body: bytes) -> bytes:
@@ -34,10 +34,12 @@ def png_16():
 
         height, width = values.shape[:2]
         header = struct.pack(">IIBBBBB", width, height, 16, 0 if values.ndim == 2 else 2, 0, 0, 0)
+        clear = np.atleast_1d(transparent or 0).astype(">u2").tobytes()
         lines = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
         return (
             b"\x89PNG\r\n\x1a\n"
             + chunk(b"IHDR", header)
+            + (b"" if transparent is None else chunk(b"tRNS", clear))
             + chunk(b"IDAT", zlib.compress(lines))
             + chunk(b"IEND", b"")
         )

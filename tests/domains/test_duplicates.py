@@ -23,7 +23,7 @@ def data_set(side: int = 8) -> DomainSet:
         Domain(name, examples(20, 2 * i, side), examples(10, 2 * i + 1, side))
         for i, name in enumerate("ab")
     ]
-    return DomainSet("toy", tuple(domains), ("x",), "f" * 64)
+    return DomainSet("toy", tuple(domains), ("x", "y"), "f" * 64)
 
 
 def counts(data: DomainSet) -> dict[tuple[str, str], tuple[int, int]]:
@@ -49,6 +49,17 @@ def test_planted_duplicates_are_counted_by_pairs_of_splits(side: int) -> None:
         ("a test", "b train"): (1, 1),
         ("b test", "b test"): (1, 2),
     }
+
+
+def test_one_image_under_two_labels_is_a_warning() -> None:
+    data = data_set()
+    a, b = data
+    a.train.images[[1, 2]] = a.train.images[0]
+    b.test.images[3] = a.train.images[0]
+    assert not any("two labels" in line for line in duplicate_warnings(find_duplicates(data)))
+    a.train.labels[2] = 1
+    (line,) = [w for w in duplicate_warnings(find_duplicates(data)) if "two labels" in w]
+    assert line.endswith("1 in a train, 1 in a train and b test")
 
 
 def test_images_that_agree_in_the_middle_alone_are_different() -> None:

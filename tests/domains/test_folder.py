@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -100,6 +101,42 @@ def test_given_splits_are_kept_and_a_domain_without_is_split(own: Own) -> None:
 def test_a_class_may_be_called_train(own: Own) -> None:
     own.fill({name: {"train": 5, "plane": 5} for name in "ab"})
     assert own.load().classes == ("plane", "train")
+
+
+def test_a_domain_may_be_called_as_a_split_is(own: Own) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in ("train", "plane")})
+    assert own.load().names == ("plane", "train")
+
+
+@pytest.mark.parametrize("place", ["gone", "a/gone", "c/train/gone"])
+def test_links_to_no_domain_or_class_are_refused_and_counted_once(
+    own: Own, one_line: OneLine, place: str
+) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in ("a", "b", "c/train", "c/test")})
+    (own.root / place).symlink_to("nowhere")
+    with pytest.raises(UserError) as error:
+        own.load()
+    one_line(error, f"1 link(s) lead nowhere, where a domain or class may be meant: {place};")
+
+
+def test_what_is_out_of_place_is_counted_once(own: Own) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
+    put(own.root / "a" / "stray.png")
+    (note,) = own.load().notes
+    assert note.startswith("1 passed over")
+    assert note.endswith(": a/stray.png")
+
+
+def test_12_bits_stored_in_16_are_noted(
+    own: Own, png_16: Callable[[np.ndarray], bytes], decodings: list[int]
+) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
+    (own.root / "b" / "y" / "scan.png").write_bytes(png_16(np.full((9, 9), 4000, np.uint16)))
+    for _ in range(2):
+        (note,) = own.load().notes
+        assert note.startswith("1 of 16 bits")
+        assert "b/y/scan.png" in note
+    assert len(decodings) == 2  # the second time it is known
 
 
 def test_a_domain_may_lack_classes_and_that_is_said(own: Own) -> None:
@@ -221,6 +258,11 @@ def test_a_domain_of_which_nothing_can_be_read_is_named(
         ({}, ("none", "at least two")),
         ({"a": {"x": 2}}, ("(a)", "at least two")),
         ({"train": {"x": 2}, "test": {"x": 2}}, ("holds test, train", "domains come first")),
+        ({name: {"x": 2} for name in ("train", "valid", "test")}, ("valid", "domains come first")),
+        (
+            {name: {"x": 2} for name in ("Train", "dev", "more")},
+            ("Train, dev", "domains come first"),
+        ),
         ({"a/train": {"x": 2}, "b": {"x": 2}}, ("domain a", "no test")),
     ],
 )

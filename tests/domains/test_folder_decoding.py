@@ -35,7 +35,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def shows(path: Path, color: tuple[int, int, int], tolerance: int = 0) -> None:
-    found = decode(path, 8)
+    found = decode(path, 8).pixels
     assert found.dtype == np.uint8
     assert found.shape == (8, 8, 3)
     assert np.abs(found.astype(int) - color).max() <= tolerance
@@ -70,6 +70,26 @@ def test_16_bit_images_keep_their_range_instead_of_saturating(
     shows(write(png_16(np.full((10, 10, 3), (65535, 0, 0), np.uint16)), "rgb.png"), RED)
     shows(write(Image.fromarray(gray), "a.tif"), (GRAY,) * 3)
     shows(write(b"P5 2 2 65535\n" + struct.pack(">4H", *[GRAY * 257] * 4), "a.pgm"), (GRAY,) * 3)
+
+
+def test_the_transparent_value_of_16_bit_gray_becomes_white(
+    write: Callable[..., Path], png_16: Callable[..., bytes]
+) -> None:
+    gray = np.full((10, 10), GRAY * 257, np.uint16)
+    shows(write(png_16(gray, transparent=GRAY * 257)), WHITE)
+    shows(write(png_16(gray, transparent=GRAY)), (GRAY,) * 3)
+    rgb = np.full((10, 10, 3), (65535, 0, 0), np.uint16)
+    shows(write(png_16(rgb, transparent=(1, 2, 3)), "rgb.png"), RED)
+
+
+@pytest.mark.parametrize(("value", "dim"), [(0, False), (200, True), (4095, True), (4096, False)])
+def test_12_bits_stored_in_16_are_noticed(
+    write: Callable[..., Path], png_16: Callable[..., bytes], value: int, dim: bool
+) -> None:
+    gray = np.zeros((10, 10), np.uint16)
+    gray[5, 5] = value
+    assert decode(write(png_16(gray)), 8).dim == dim
+    assert not decode(write(plain(2, "L")), 8).dim  # dark, and not of 16 bits
 
 
 @pytest.mark.parametrize("mode", ["F", "I"])
@@ -115,7 +135,7 @@ def test_images_are_turned_upright(
     exif[0x0112] = orientation
     options = {"exif": exif} | ({"quality": 95, "subsampling": 0} if suffix == "jpg" else {})
     path = write(Image.fromarray(np.ascontiguousarray(stored)), f"a.{suffix}", **options)
-    assert np.abs(decode(path, 64).astype(int) - scene).max() <= 12
+    assert np.abs(decode(path, 64).pixels.astype(int) - scene).max() <= 12
 
 
 def test_the_shorter_side_is_resized_and_the_centre_cropped(write: Callable[..., Path]) -> None:
@@ -125,7 +145,7 @@ def test_the_shorter_side_is_resized_and_the_centre_cropped(write: Callable[...,
         small = Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR)
         top, left = (height - 8) // 2, (width - 8) // 2
         expected = np.asarray(small)[top : top + 8, left : left + 8]
-        found = decode(write(Image.fromarray(image)), 8)
+        found = decode(write(Image.fromarray(image)), 8).pixels
         assert np.abs(found.astype(int) - expected).max() <= 1
 
 
@@ -138,7 +158,7 @@ def test_very_small_and_very_long_images(write: Callable[..., Path]) -> None:
 def test_a_large_jpeg_decoded_at_a_fraction_is_as_good(write: Callable[..., Path]) -> None:
     rough = np.random.default_rng(1).integers(0, 256, (12, 12, 3), np.uint8)
     smooth = Image.fromarray(rough).resize((1200, 1200), Image.Resampling.BICUBIC)
-    found = decode(write(smooth, "a.jpg", quality=95), 32)
+    found = decode(write(smooth, "a.jpg", quality=95), 32).pixels
     full = smooth.resize((32, 32), Image.Resampling.BILINEAR)
     assert np.abs(found.astype(int) - np.asarray(full)).mean() < 1.5
 
@@ -202,9 +222,8 @@ def test_many_files_come_in_order_with_reasons_among_them(
     paths.insert(30, write(b"", "empty.png"))
     found = list(decoded(paths, 8, threads=3))
     assert isinstance(found.pop(30), UnreadableError)
-    assert [image[0, 0, 0] for image in found if not isinstance(image, UnreadableError)] == list(
-        range(60)
-    )
+    grays = [image.pixels[0, 0, 0] for image in found if not isinstance(image, UnreadableError)]
+    assert grays == list(range(60))
 
 
 def test_what_waits_in_memory_does_not_grow_with_the_files(write: Callable[..., Path]) -> None:

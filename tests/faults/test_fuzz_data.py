@@ -99,8 +99,8 @@ def test_image_bytes(tmp_path: Path, examples: int) -> None:
         path.write_bytes(content)
         found = read_or_refused(lambda: decode(path, 16), UnreadableError)
         if found is not None:
-            assert found.shape == (16, 16, 3)
-            assert found.dtype == np.uint8
+            assert found.pixels.shape == (16, 16, 3)
+            assert found.pixels.dtype == np.uint8
 
     early = [damaged(whole, early=200) for whole in wholes]
     fuzz(examples, st.one_of(*early, damaged(wholes[0]), damaged(wholes[1])), check)

@@ -1,0 +1,59 @@
+"""What a test split cannot tell: classes that nobody trains on, and too few images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import numpy as np
+
+from robustmd.domains.domain import DomainSet
+from robustmd.domains.listing import few
+from robustmd.errors import UserError
+
+FEW_TESTED = 10  # images; with fewer, one of them moves the accuracy by more than 10 points
+
+
+def with_test_notes(
+    data: DomainSet, trained: Collection[str], say: Callable[[str], None]
+) -> DomainSet:
+    """The same domains, with notes on what is tested and not trained on, and on tiny test splits.
+
+    trained: names of the domains that train; say: is called with each note
+
+    Raises UserError if all examples are of one class: there is nothing to tell apart.
+    """
+    there = np.flatnonzero(data.class_masks().any(axis=0))
+    if len(there) < 2:
+        only = data.classes[there[0]]
+        raise UserError(
+            f"data {data.name}: one class in all domains ({only}); at least two are needed"
+        )
+    notes = [*_never_trained(data, trained), *_barely_tested(data)]
+    for note in notes:
+        say(note)
+    return replace(data, notes=(*data.notes, *notes))
+
+
+def _never_trained(data: DomainSet, trained: Collection[str]) -> list[str]:
+    count = len(data.classes)
+    training = [np.bincount(d.train.targets, minlength=count) for d in data if d.name in trained]
+    tests = np.sum([np.bincount(d.test.targets, minlength=count) for d in data], axis=0)
+    unknown = np.flatnonzero((np.sum(training, axis=0) == 0) & (tests > 0))
+    if not len(unknown):
+        return []
+    shown = few([f"{data.classes[label]} ({tests[label]:,})" for label in unknown])
+    return [
+        "tested (so many images) without a training image in any domain that trains, so hardly "
+        f"ever told right: {shown}"
+    ]
+
+
+def _barely_tested(data: DomainSet) -> list[str]:
+    small = [f"{d.name} {d.test.stored}" for d in data if d.test.stored < FEW_TESTED]
+    if not small:
+        return []
+    return [
+        f"fewer than {FEW_TESTED} test images, so that one moves the accuracy by more than 10 "
+        f"points: {few(small)}"
+    ]
