@@ -1,10 +1,20 @@
-"""What the training tests share and import by name: tiny domains, and settings from overrides."""
+"""What the training tests share and import by name: tiny domains, settings, iterations."""
+
+from typing import Any
 
 import numpy as np
+import torch
 from hydra import compose, initialize_config_module
 
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
+from robustmd.training.batches import BatchStream
+from robustmd.training.clock import Clock
+from robustmd.training.history import History
+from robustmd.training.learner import Learner, build_learner
+from robustmd.training.loop import Iteration
+from robustmd.training.pool import TrainingPool
+from robustmd.training.resident import resident_splits
 from robustmd.typed import typed
 
 
@@ -29,3 +39,27 @@ def composed(*overrides: str) -> settings.Config:
     """The typed config that these overrides give on the command line."""
     with initialize_config_module("robustmd.conf", version_base="1.3"):
         return typed(compose("config", overrides=list(overrides)))
+
+
+Parts = tuple[Learner, BatchStream, TrainingPool]
+
+
+def parts(device: torch.device, *overrides: str) -> Parts:
+    """What an iteration takes, for the tiny domains."""
+    config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
+    domains = synthetic_domains()
+    learner = build_learner(config, domains, 2, device, [60, 60])
+    learner.optimizer.param_groups[0]["fused"] = True  # as the captured one has it
+    batches = BatchStream.of({d.name: d.train for d in domains}, 20, seed=0)
+    pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
+    return learner, batches, pool
+
+
+def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
+    """What `count` iterations record, and the learner's state after them."""
+    learner, batches, pool = made
+    history = History(("a", "b"), count, learner.adversary.weights.device)
+    clock = Clock(learner.adversary.weights.device)
+    for _ in range(count):
+        iteration(learner, batches, pool, history, clock)
+    return [history.read(), [p.detach().clone() for p in learner.model.parameters()]]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
-from torch import nn
 
 from robustmd.training.batches import BatchStream
 from robustmd.training.clock import Clock
@@ -169,14 +168,20 @@ def side_stream(device: torch.device) -> Iterator[None]:
 @contextmanager
 def as_before(learner: Learner) -> Iterator[None]:
     """Take back, in place, whatever the block does to the learner's numbers."""
-    modules: list[nn.Module | None] = [learner.model, learner.adversary, learner.regret]
+    modules = [learner.model, learner.adversary, learner.regret, learner.average]
     states = [(m, _copied(m.state_dict())) for m in modules if m is not None]
     momentum = [(buffer, buffer.clone()) for buffer in _momentum(learner)]
+    iteration, schedule = learner.iteration, learner.schedule.state_dict()
+    rates = [group["lr"] for group in learner.optimizer.param_groups]
     try:
         yield
     finally:
+        learner.iteration = iteration
+        learner.schedule.load_state_dict(schedule)
+        for group, rate in zip(learner.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
         for module, state in states:
-            module.load_state_dict(state)  # copies in place, and tells a rule that it starts anew
+            module.load_state_dict(state)  # copies in place
         there = {id(buffer) for buffer, _ in momentum}
         for buffer in _momentum(learner):
             if id(buffer) not in there:  # it came to be in the block: 0·momentum + g = g

@@ -1,10 +1,13 @@
 """Processes that each have a part of the batch play one adversary."""
 
 import datetime
+import json
+import subprocess
+import sys
 
 import pytest
 import torch
-from torch import distributed, multiprocessing
+from torch import distributed
 
 from robustmd.adversary import L2, ProjectedAscent
 
@@ -37,19 +40,13 @@ def play(rank: int, store: str) -> list[list[float]]:
     return seen
 
 
-def play_second(store: str, queue: "multiprocessing.SimpleQueue[list[list[float]]]") -> None:
-    queue.put(play(1, store))
-
-
 @pytest.mark.skipif(not distributed.is_gloo_available(), reason="needs gloo")
 def test_two_processes_have_the_weights_of_one_with_all_examples(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    queue = context.SimpleQueue()
-    other = context.Process(target=play_second, args=(str(tmp_path / "store"), queue))
-    other.start()
-    first = play(0, str(tmp_path / "store"))
-    other.join(60)
-    assert queue.get() == first
+    store = str(tmp_path / "store")
+    with subprocess.Popen([sys.executable, __file__, store], stdout=subprocess.PIPE) as other:
+        first = play(0, store)
+        assert other.stdout is not None
+        assert json.load(other.stdout) == first
     alone, seen = make(), []
     for _ in range(2):
         alone.update(torch.tensor(POOLED), torch.tensor(PRESENT))
@@ -69,3 +66,7 @@ def test_a_group_without_counts_is_refused():
         make().update(torch.ones(3), group=object())
     with pytest.raises(ValueError, match="counts has shape"):
         make().update(torch.ones(3), counts=torch.ones(2))
+
+
+if __name__ == "__main__":  # the second process
+    print(json.dumps(play(1, sys.argv[1])))

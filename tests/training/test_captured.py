@@ -1,45 +1,18 @@
 """The captured iteration does what the plain one does, and leaves the learner as it found it."""
 
+import copy
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
-from tiny import composed, synthetic_domains
+from tiny import parts, rows_of
 
-from robustmd.training.batches import BatchStream
 from robustmd.training.captured import CapturedIteration, as_before, why_not
 from robustmd.training.clock import Clock
 from robustmd.training.history import History
-from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import Iteration, iterate
-from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import resident_splits
+from robustmd.training.loop import iterate
 
 CPU = torch.device("cpu")
-Parts = tuple[Learner, BatchStream, TrainingPool]
-
-
-def parts(device: torch.device, *overrides: str) -> Parts:
-    config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
-    domains = synthetic_domains()
-    learner = build_learner(config, domains, 2, device, [60, 60])
-    learner.optimizer.param_groups[0]["fused"] = True  # as the captured one has it
-    batches = BatchStream.of({d.name: d.train for d in domains}, 20, seed=0)
-    pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
-    return learner, batches, pool
-
-
-def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
-    """What `count` iterations record, and the learner's state after them."""
-    learner, batches, pool = made
-    history = History(("a", "b"), count, learner.adversary.weights.device)
-    clock = Clock(learner.adversary.weights.device)
-    for _ in range(count):
-        iteration(learner, batches, pool, history, clock)
-    return [history.read(), [p.detach().clone() for p in learner.model.parameters()]]
-
-
 METHODS = ["method=even", "method=opt", "method=minimax", "method=term", "method=oracle"]
 
 
@@ -102,6 +75,24 @@ def test_the_learning_rate_is_written_to_the_device_before_each_step() -> None:
         seen.append(float(replayed._rate))
     assert seen == pytest.approx(due)
     assert len(set(seen)) == 5
+
+
+@pytest.mark.parametrize("method", ["method=opt", "method=minimax"])
+def test_a_whole_iteration_is_taken_back(method: str) -> None:
+    made = parts(CPU, method, "training.schedule=cosine")
+    rows_of(made, iterate, 3)
+    learner = made[0]
+    before = copy.deepcopy(learner.state_dict())
+    with as_before(learner):
+        rows_of(made, iterate, 2)
+    after = learner.state_dict()
+    assert after["iteration"] == 3
+    assert after["schedule"] == before["schedule"]
+    assert after["optimizer"]["param_groups"] == before["optimizer"]["param_groups"]
+    for part in ("model", "adversary", "regret", "average"):
+        assert (part in before) == (part in after)
+        for name, tensor in before.get(part, {}).items():
+            assert torch.equal(after[part][name], tensor), name
 
 
 def test_momentum_that_came_to_be_is_taken_back() -> None:
