@@ -177,3 +177,12 @@ class _Plain(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    """PyYAML writes U+0085 as it is, and reads a line break: only in these quotes it escapes it."""
+    style = '"' if "\x85" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Plain.add_representer(str, _text)

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from robustmd.errors import UserError
@@ -29,6 +29,23 @@ def test_the_folder_says_data_method_hash_and_seed() -> None:
 def test_the_hash_is_fixed_for_all_versions_to_come() -> None:
     """Old runs must stay found: this value may never change."""
     assert config_hash(IDENTITY) == "f081ad82"
+
+
+odd = st.sampled_from(
+    ["1:30", "2020-01-01", "*x", "!!int 3", "~", "Yes", "1e5", ": ", " #", "\x85"]
+)
+
+
+@example("a\x85b")
+@settings(max_examples=30)
+@given(st.lists(odd | st.text(max_size=2), max_size=4).map("".join))
+def test_whatever_a_path_is_called_the_config_reads_back(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    directory = RunDirectory(tmp_path_factory.getbasetemp())
+    config = {"data": {"root": text, "unseen": [text]}}
+    directory.write_config(config)
+    assert directory.config() == config
 
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5) | st.text(max_size=3)
