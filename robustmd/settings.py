@@ -184,8 +184,14 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
 
 def trained_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
     """The domains that the model trains on: those of the method, but not `data.unseen`."""
-    unseen = getattr(config.data, "unseen", [])
+    unseen = unseen_domains(config, domains)
     return tuple(name for name in config.method.trained(domains) if name not in unseen)
+
+
+def unseen_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
+    """Those of `data.unseen`: measured beside the others, and in no mean or worst case of them."""
+    unseen = getattr(config.data, "unseen", [])
+    return tuple(name for name in domains if name in unseen)
 
 
 def _validate_against(config: Config, domains: Sequence[str]) -> None:

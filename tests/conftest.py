@@ -42,6 +42,7 @@ class OutputsBuilder:
         extra: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
         constant: Sequence[str] = (),
+        unseen: Sequence[str] = (),
     ) -> Path:
         """One finished run.
 
@@ -50,7 +51,7 @@ class OutputsBuilder:
         {split: {domain: (loss, accuracy)}}, evenly spaced without 0; `settings` the method's keys;
         `training` changes training's; `extra` goes into summary.json last; `sizes` are the domains'
         examples in either split, 40 where not given; on the test sets of the domains `constant`
-        one class is predicted.
+        one class is predicted; `unseen` of the domains were kept out of training.
         """
         train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
         test = test or {domain: (loss + 0.1, acc - 5) for domain, (loss, acc) in train.items()}
@@ -66,10 +67,12 @@ class OutputsBuilder:
             "runtime": {"device": "cpu"},
             "seed": seed,
         }
+        if unseen:
+            config["data"]["unseen"] = list(unseen)
         (path / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
         splits = {"train": train, "test": test}
-        self._metrics(path, splits, curve, earlier, iterations, sizes or {})
-        summary = _summary(config, train, test, iterations) | dict(extra or {})
+        self._metrics(path, splits, curve, earlier, iterations, sizes or {}, unseen)
+        summary = _summary(config, train, test, iterations, unseen) | dict(extra or {})
         for domain in constant:
             summary["final"]["test"][domain]["constant"] = True
         (path / "summary.json").write_text(json.dumps(summary), "utf-8")
@@ -86,6 +89,7 @@ class OutputsBuilder:
         earlier: Sequence[Mapping[str, Mapping[str, Pair]]],
         iterations: int,
         sizes: Mapping[str, int],
+        unseen: Sequence[str],
     ) -> None:
         rows: list[Iterable[object]] = []
         for i, losses in enumerate(curve):
@@ -106,7 +110,7 @@ class OutputsBuilder:
         with (path / "weights.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerow(["iteration", "domain", "weight", "batch_loss"])
-            train = final["train"]
+            train = {d: pair for d, pair in final["train"].items() if d not in unseen}
             writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
 
 
@@ -119,7 +123,9 @@ def _summary(
     train: Mapping[str, Pair],
     test: Mapping[str, Pair],
     iterations: int,
+    unseen: Sequence[str],
 ) -> dict[str, Any]:
+    trained = [domain for domain in train if domain not in unseen]
     final: dict[str, Any] = {}
     worst: dict[str, Any] = {}
     for split, values in (("train", train), ("test", test)):
@@ -127,7 +133,7 @@ def _summary(
             domain: {"loss": loss, "accuracy": accuracy, "examples": 40}
             for domain, (loss, accuracy) in values.items()
         }
-        losses, accuracies = zip(*values.values(), strict=True)
+        losses, accuracies = zip(*(values[domain] for domain in trained), strict=True)
         worst[split] = {"loss": max(losses), "accuracy": min(accuracies)}
     return {
         "status": "finished",
@@ -136,12 +142,13 @@ def _summary(
         "method": config["method"]["name"],
         "seed": config["seed"],
         "domains": list(train),
+        **({"trained": trained, "unseen": list(unseen)} if unseen else {}),
         "classes": ["0", "1"],
         "iterations": iterations,
         "iterations_done": iterations,
         "final": final,
         "worst": worst,
-        "weights": {domain: 1 / len(train) for domain in train},
+        "weights": {domain: 1 / len(trained) for domain in trained},
         "warnings": [],
         "notes": [],
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
+from robustmd.report.many import some_text
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selected, Selection
@@ -23,7 +24,7 @@ from robustmd.report.settings_key import (
 )
 from robustmd.runs.run import Problem, Run
 
-_Key = tuple[str, tuple[str, ...]]  # a table's: data set, domains
+_Key = tuple[str, tuple[str, ...], tuple[str, ...]]  # of a table: data set, unseen, the others
 NO_VALIDATION = (
     "--select best-val needs a validation split and this run has none: train with "
     "data.validation=0.1, or choose another rule"
@@ -69,8 +70,9 @@ class Group:
 class Section:
     """All groups over the same domains of one data set: one table. `folder` is fit for a path.
 
-    `unfinished`: the runs on them that are in no group's `runs`, with the reason. `asked`: the
-    method to compare with; None: the first of `BASELINES` that was run.
+    `unseen`: the domains that all of them kept out of training; `data` names them. `unfinished`:
+    the runs on these domains that are in no group's `runs`, with the reason. `asked`: the method to
+    compare with; None: the first of `BASELINES` that was run.
     """
 
     data: str
@@ -78,6 +80,7 @@ class Section:
     domains: tuple[str, ...]
     groups: tuple[Group, ...]
     unfinished: tuple[Problem, ...] = ()
+    unseen: tuple[str, ...] = ()
     asked: str | None = None
 
     @property
@@ -123,20 +126,23 @@ def sections(
     by_table: dict[_Key, list[Selected]] = {}
     folders_of: dict[Path, _Key] = {}  # of one configuration each: a broken run belongs to its
     for one in chosen:
-        by_table.setdefault(_key(one.run), []).append(one)
-        folders_of[one.run.path.parent] = _key(one.run)
+        by_table.setdefault(table_of(one.run), []).append(one)
+        folders_of[one.run.path.parent] = table_of(one.run)
     lost: dict[_Key | None, list[Problem]] = {}
     for problem in (*problems, *left_out):
         if problem.scope == "run":
             run, folder = problem.run, problem.path.parent
-            lost.setdefault(_key(run) if run else folders_of.get(folder), []).append(problem)
+            lost.setdefault(table_of(run) if run else folders_of.get(folder), []).append(problem)
     folders: set[str] = set()
     found: list[Section] = []
-    for (data, domains), members in sorted(by_table.items(), key=lambda item: item[0]):
-        unfinished = tuple(lost.get((data, domains), ()))
+    for key, members in sorted(by_table.items(), key=lambda item: item[0]):
+        data, unseen, domains = key
+        unfinished = tuple(lost.get(key, ()))
         groups, repeated = _groups(members, domains, unfinished)
         left_out += repeated
-        found.append(Section(clean(data), _folder(data, folders), domains, groups, unfinished))
+        place = folder_name("-".join((data, *(f"without-{name}" for name in unseen))), folders)
+        named = f"{data} (unseen: {some_text(unseen)})" if unseen else data
+        found.append(Section(clean(named), place, domains, groups, unfinished, unseen))
     return tuple(found), tuple(left_out)
 
 
@@ -148,8 +154,9 @@ def seed_of(problem: Problem) -> int | None:
     return int(named[1]) if named else None
 
 
-def _key(run: Run) -> _Key:
-    return run.data, run.domains
+def table_of(run: Run) -> _Key:
+    """What runs of one table share; tables without unseen domains come first."""
+    return run.data, run.unseen, run.domains
 
 
 def _select(runs: Iterable[Run], selection: Selection) -> tuple[list[Selected], list[Problem]]:
@@ -184,7 +191,7 @@ def _groups(
     counts = _configurations(groups, lost)
     groups = [dataclasses.replace(g, configurations=counts[g.method, g.domain]) for g in groups]
     groups.sort(key=lambda group: _rank(group, domains))
-    return tuple(_labelled(group, groups) for group in groups), twice
+    return tuple(labelled(group, groups) for group in groups), twice
 
 
 def _group(by_seed: Mapping[int, Selected], lost: Mapping[object, list[Problem]]) -> Group:
@@ -212,7 +219,7 @@ def _without_bytes(settings: Settings) -> Settings:
     return {key: value for key, value in settings.items() if key != FINGERPRINT}
 
 
-def _labelled(group: Group, beside: Sequence[Group]) -> Group:
+def labelled(group: Group, beside: Sequence[Group]) -> Group:
     """Named by its method, what sets it apart from others of its method, and what of data and
     training is not the same in all rows of the table."""
     same_kind = [g for g in beside if (g.method, g.domain) == (group.method, group.domain)]
@@ -230,7 +237,7 @@ def _rank(group: Group, domains: Sequence[str]) -> tuple[object, ...]:
     return *METHODS.rank(group.method), domain, -1.0 if lam is None else lam, text
 
 
-def _folder(data: str, taken: set[str]) -> str:
+def folder_name(data: str, taken: set[str]) -> str:
     """The data set's name as a folder's, never twice and never out of the report."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in data)
     stem = plain.strip(".")[:80] or "data"

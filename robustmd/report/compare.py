@@ -11,7 +11,12 @@ from robustmd.report.aggregate import Group, Section, sections
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.report.many import is_many
 from robustmd.report.names import clean
-from robustmd.report.quantities import Quantity, summary_quantities, table_quantities
+from robustmd.report.quantities import (
+    Quantity,
+    summary_quantities,
+    table_quantities,
+    unseen_quantities,
+)
 from robustmd.report.selection import Selection
 from robustmd.report.settings_key import FINGERPRINT, UNSET, differing, frozen
 from robustmd.report.verdict import Difference, difference, unpaired_difference
@@ -173,7 +178,8 @@ def _pairings(section: Section, a: Group, b: Group) -> list[Pairing]:
     seeds = tuple(sorted(set(a.seeds) & set(b.seeds)))
     many = is_many(section.domains)
     quantities = summary_quantities() if many else table_quantities(section.domains)
-    return [_pairing(section, a, b, quantity, seeds) for quantity in quantities]
+    every = (*quantities, *unseen_quantities(section.unseen))
+    return [_pairing(section, a, b, quantity, seeds) for quantity in every]
 
 
 def _pairing(

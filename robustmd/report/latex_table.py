@@ -1,10 +1,13 @@
 """The table in LaTeX: booktabs and nothing else, narrow enough for a page's width at K = 2 and,
 since they are summarised, for many domains."""
 
+from itertools import groupby
+
 from robustmd.report.estimate import Estimate
 from robustmd.report.names import latex
 from robustmd.report.numbers import estimate_texts
 from robustmd.report.published import SOURCE
+from robustmd.report.quantities import Quantity
 from robustmd.report.table import NOT_PRINTED, Row, Table
 
 MEASURES = {
@@ -13,19 +16,15 @@ MEASURES = {
     "test_accuracy": r"Acc$_\mathrm{Te}$",
 }
 _MARKED = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
-MANY = ("Worst", "Worst tenth", "Mean")  # three columns each, as a domain has
 _FIRST = 4  # the column of the first number, after method, n and cfg
 
 
 def to_latex(table: Table) -> str:
     """A `table` environment; compiles in a document that has `\\usepackage{booktabs}`."""
-    headings, last, align = (*map(latex, table.domains), "Worst"), "Mean", "r"
+    names, rules = _groups(table)
     if table.is_many:
-        headings, last, align = MANY, "Worst domain", "l"
-    groups = "".join(rf" & \multicolumn{{3}}{{c}}{{{name}}}" for name in headings)
-    rules = "".join(
-        rf"\cmidrule(lr){{{3 * i + _FIRST}-{3 * i + _FIRST + 2}}}" for i in range(len(headings))
-    )
+        names += " & Worst domain"
+    align = "r" * len(table.shown) + ("l" if table.is_many else "")
     measures = "".join(f" & {MEASURES[table.columns[j].measure]}" for j in table.shown)
     measures += " & " if table.is_many else ""
     lines = [
@@ -33,10 +32,10 @@ def to_latex(table: Table) -> str:
         r"\begin{table}",
         rf"\centering{_size(len(table.domains))}\setlength{{\tabcolsep}}{{2pt}}",
         rf"\caption{{{latex(table.caption)}}}\smallskip",
-        rf"\begin{{tabular}}{{lrr{'rrr' * len(headings)}{align}}}",
+        rf"\begin{{tabular}}{{lrr{align}}}",
         r"\toprule",
-        rf" & &{groups} & {last} \\",
-        rules,
+        rf" & &{names} \\",
+        *([rules] if rules else []),
         rf"Method & $n$ & cfg{measures} \\",
         r"\midrule",
         *_body(table),
@@ -48,9 +47,28 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _groups(table: Table) -> tuple[str, str]:
+    """The names above the columns, each over as many as are of it, and the rules below those."""
+    names, rules, first = "", "", _FIRST
+    for (domain, *_), places in groupby(table.shown, lambda j: _whose(table.columns[j])):
+        place, *others = places
+        count = 1 + len(others)
+        name = latex(table.where(place) if domain else table.where(place).capitalize())
+        names += rf" & \multicolumn{{{count}}}{{c}}{{{name}}}" if count > 1 else f" & {name}"
+        rules += rf"\cmidrule(lr){{{first}-{first + count - 1}}}" if count > 1 else ""
+        first += count
+    return names, rules
+
+
+def _whose(column: Quantity) -> tuple[str | None, str, bool]:
+    return column.domain, column.over, column.unseen
+
+
 def _size(domains: int) -> str:
     """A letter size at which a table of so many domains is no wider than need be."""
-    return {1: r"\footnotesize", 2: r"\footnotesize", 3: r"\scriptsize"}.get(domains, r"\tiny")
+    if domains < 3:
+        return r"\footnotesize"
+    return r"\scriptsize" if domains == 3 else r"\tiny"
 
 
 def _body(table: Table) -> list[str]:

@@ -26,15 +26,15 @@ def licences_of(section: Section) -> dict[str, str]:
     for run in section.runs:
         found = _recorded(run)
         if found:
-            return {name: found.get(name) or UNKNOWN for name in section.domains}
-    return dict.fromkeys(section.domains, UNKNOWN)
+            return {name: found.get(name) or UNKNOWN for name in run.measured}
+    return dict.fromkeys(section.runs[0].measured, UNKNOWN)
 
 
 def _recorded(run: Run) -> dict[str, str]:
     """summary.json's `licences`: a mapping by domain, or one for all of them."""
     recorded = run.summary.get("licences")
     if isinstance(recorded, str):
-        return dict.fromkeys(run.domains, recorded)
+        return dict.fromkeys(run.measured, recorded)
     if not isinstance(recorded, dict):
         return {}
     return {name: text for name, text in recorded.items() if isinstance(text, str) and text}

@@ -29,7 +29,7 @@ def messages(runs: Sequence[Run], kind: Kind) -> tuple[str, ...]:
     spoken: dict[tuple[str, ...], dict[int, list[list[str]]]] = {}
     for place, run in enumerate(runs):
         for line in said(run, kind):
-            words, numbers = _split(line, run.domains)
+            words, numbers = _split(line, run.measured)
             spoken.setdefault(words, {}).setdefault(place, []).append(numbers)
     of = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
     return tuple(

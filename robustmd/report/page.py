@@ -10,7 +10,7 @@ from robustmd.report.domains_table import NAME as DOMAINS
 from robustmd.report.fair_formats import fair_markdown
 from robustmd.report.many import domains_text
 from robustmd.report.missing import Missing
-from robustmd.report.names import markdown
+from robustmd.report.names import clean, markdown
 from robustmd.report.paired import Comparison
 from robustmd.report.paired_table import paired_markdown
 from robustmd.report.regret import regret_markdown
@@ -38,7 +38,11 @@ def page_markdown(report: Report, images: Mapping[str, Sequence[DrawnFile]]) -> 
     """The whole page. `images`: the figures of each section, by its folder."""
     each = [section_markdown(one, images.get(one.section.folder, ())) for one in report.sections]
     left_out = left_out_markdown(report.problems, report.outputs)
-    return "\n".join(["# Report\n", *each, left_out])
+    apart = [
+        f"## {markdown(table.data)}: leave one domain out\n\n{to_markdown(table)}"
+        for table in report.leave_one_out
+    ]
+    return "\n".join(["# Report\n", *apart, *each, left_out])
 
 
 def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
@@ -55,7 +59,7 @@ def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
         parts.append(
             f"No paired differences: they need {markdown(section.baseline)} and another mixture on "
             "the same data, trained in the same way, with a seed in common "
-            f"(`robustmd train -m data={folder} method=even,opt seed=0,1,2`).\n"
+            f"(`robustmd train -m {_data(section)} method=even,opt seed=0,1,2`).\n"
         )
     if one.fair is not None:
         parts += ["### The fair protocol\n", fair_markdown(one.fair)]
@@ -120,6 +124,12 @@ def _protocol(section: Section) -> str:
     return (
         markdown(f"In all rows: {', '.join(shared) or 'nothing shared'}. Device: {where}.") + "\n"
     )
+
+
+def _data(section: Section) -> str:
+    """What chooses its data on the command line."""
+    unseen = f" 'data.unseen=[{','.join(section.unseen)}]'" if section.unseen else ""
+    return clean(f"data={section.runs[0].data}{unseen}").replace("`", "?")
 
 
 def _setting(key: str) -> str:

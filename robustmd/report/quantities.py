@@ -1,7 +1,8 @@
 """The quantities of the paper's tables, each read from a run or from what was selected of it."""
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -11,10 +12,14 @@ from robustmd.runs.run import Run
 
 
 class Measured(Protocol):
-    """What a run, or a part of it, says of its domains: `Selected`."""
+    """What a run, or a part of it, says of its domains, and of those unseen: `Selected`."""
 
     @property
+    def unseen(self) -> "Measured | None": ...
+    @property
     def domains(self) -> tuple[str, ...]: ...
+    @property
+    def splits(self) -> tuple[str, ...]: ...
     def loss(self, split: str, domain: str) -> float: ...
     def accuracy(self, split: str, domain: str) -> float: ...
     def examples(self, split: str, domain: str) -> int: ...
@@ -35,15 +40,20 @@ class Quantity:
     With `over="mean"` each of the K domains counts 1/K, however many examples it has; with
     `over="adjusted"` domain k counts n_k/Σ_j n_j, n_k the size of its training set; with
     `over="worst tenth"` each of the ⌈K/10⌉ worst, chosen within a run as the worst one is.
+    None of them is over domains that were kept out of training, but where it is `unseen`: then all
+    is of those.
     """
 
     kind: Literal["loss", "accuracy"]
     split: str
     domain: str | None = None
     over: Literal["worst", "worst tenth", "mean", "adjusted"] = "worst"
+    unseen: bool = False
 
     def of(self, run: Measured) -> float:
-        """The value in this run."""
+        """The value in this run; NaN where the unseen domain has no sound measurement of it."""
+        if self.unseen:
+            return self._of_unseen(run.unseen)
         if self.domain is not None:
             return self._of_domain(run, self.domain)
         if self.over == "mean":
@@ -71,6 +81,11 @@ class Quantity:
         pairs = zip(self._weights(run), run.domains, strict=True)
         return max(100.0 * weight / run.examples(self.split, d) for weight, d in pairs)
 
+    def _of_unseen(self, beside: Measured | None) -> float:
+        if beside is None or self.split not in beside.splits:
+            return math.nan
+        return replace(self, unseen=False).of(beside)
+
     def _of_domain(self, run: Measured, domain: str) -> float:
         return run.loss(self.split, domain) if self.is_loss else run.accuracy(self.split, domain)
 
@@ -80,7 +95,8 @@ class Quantity:
 
     @property
     def is_worst(self) -> bool:
-        return self.domain is None and self.over == "worst"
+        """Of the domains that train."""
+        return self.domain is None and self.over == "worst" and not self.unseen
 
     @property
     def measure(self) -> str:
@@ -89,9 +105,9 @@ class Quantity:
 
     @property
     def name(self) -> str:
-        """For a column of a CSV file: "worst_test_accuracy", "mnist_train_loss"."""
+        """For a column of a CSV file: "worst_test_accuracy", "unseen_mnist_test_accuracy"."""
         where = self.over.replace(" ", "_") if self.domain is None else self.domain
-        return f"{where}_{self.measure}"
+        return f"{'unseen_' if self.unseen else ''}{where}_{self.measure}"
 
 
 WORST_TRAIN_LOSS = Quantity("loss", "train")
@@ -116,17 +132,23 @@ def worst_quantities() -> tuple[Quantity, ...]:
     return (WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS)
 
 
-def table_quantities(domains: Sequence[str], runs: Iterable[Run] = ()) -> tuple[Quantity, ...]:
+def table_quantities(domains: Sequence[str], runs: Sequence[Run] = ()) -> tuple[Quantity, ...]:
     """All columns of the paper's table, and the mean test accuracy over the domains; of many
     domains also the worst tenth and the mean on training; the adjusted average where the domains
-    of `runs` are not of one size."""
+    of `runs` are not of one size. Last the test accuracy of the domains that they kept out."""
     by_domain = [quantity for domain in domains for quantity in domain_quantities(domain)]
     of_all = (*worst_quantities(), MEAN_TEST_ACCURACY)
     if is_many(domains):
         of_all = summary_quantities()
-    sizes = ({row.examples for row in run.final["train"].values()} for run in runs)
+    sizes = ({run.final["train"][name].examples for name in run.domains} for run in runs)
     adjusted = [ADJUSTED_TEST_ACCURACY] if any(len(found) > 1 for found in sizes) else []
-    return (*by_domain, *of_all, *adjusted)
+    return (*by_domain, *of_all, *adjusted, *unseen_quantities(runs[0].unseen if runs else ()))
+
+
+def unseen_quantities(unseen: Sequence[str]) -> tuple[Quantity, ...]:
+    """acc_te of each domain kept out of training and, of several, of the worst of them."""
+    each = [Quantity("accuracy", "test", name, unseen=True) for name in unseen]
+    return (*each, replace(WORST_TEST_ACCURACY, unseen=True)) if len(each) > 1 else (*each,)
 
 
 def summary_quantities() -> tuple[Quantity, ...]:

@@ -7,7 +7,7 @@ from typing import IO
 
 from robustmd.errors import UserError
 from robustmd.report import page
-from robustmd.report.aggregate import Section, sections
+from robustmd.report.aggregate import Section, sections, table_of
 from robustmd.report.compare import TreeComparison, compare_trees
 from robustmd.report.compare_page import compare_csv, compare_markdown
 from robustmd.report.compute import compute_csv, compute_rows
@@ -21,6 +21,7 @@ from robustmd.report.figures import draw_all, image_bytes
 from robustmd.report.front import front
 from robustmd.report.front_formats import front_csv
 from robustmd.report.latex_table import to_latex
+from robustmd.report.leave_one_out import leave_one_out
 from robustmd.report.missing import missing_runs
 from robustmd.report.names import clean
 from robustmd.report.page_html import write_html
@@ -30,7 +31,7 @@ from robustmd.report.regret import regret_csv, regret_markdown, regret_rows, unr
 from robustmd.report.result import DrawnFile, Report, SectionReport
 from robustmd.report.runs_table import runs_csv
 from robustmd.report.selection import Selection
-from robustmd.report.table import build_table
+from robustmd.report.table import Table, build_table
 from robustmd.report.table_formats import to_csv, to_markdown
 from robustmd.runs.files import write_atomically
 from robustmd.runs.reader import Collection, Problem, collect
@@ -93,6 +94,9 @@ def write_report(
         drawn, files = _figures(one, folder)
         images[one.section.folder] = drawn
         written += files
+    for table in report.leave_one_out:
+        for name, content in _formats(table).items():
+            written.append(_write(out / table.folder / name, content))
     page_path = _write(out / PAGE, page.page_markdown(report, images))
     html_path = _write(out / HTML, write_html(report, images))
     return Written(report, page_path, html_path, (page_path, html_path, *written))
@@ -124,7 +128,8 @@ def make_report(
         relative = clean(page.relative(problem.path, collection.outputs))
         if problem.scope == "run" and relative not in listed:
             entries.append(left_out_entry(problem, collection.outputs))
-    return Report(collection.outputs, out, selection, spread, made, problems, tuple(entries))
+    apart = leave_one_out(found, selection, spread)
+    return Report(collection.outputs, out, selection, spread, made, apart, problems, tuple(entries))
 
 
 def write_comparison(
@@ -167,15 +172,13 @@ def _section_report(
 
 
 def _is_in(problem: Problem, section: Section) -> bool:
-    run, first = problem.run, section.runs[0]
-    return run is not None and (run.data, run.domains) == (first.data, first.domains)
+    run = problem.run
+    return run is not None and table_of(run) == table_of(section.runs[0])
 
 
 def _tables(one: SectionReport, selection: Selection) -> Mapping[str, str]:
     contents = {
-        "table.md": to_markdown(one.table),
-        "table.tex": to_latex(one.table),
-        "table.csv": to_csv(one.table),
+        **_formats(one.table),
         "runs.csv": runs_csv(one.section),
         "compute.csv": compute_csv(one.compute),
     }
@@ -196,6 +199,14 @@ def _tables(one: SectionReport, selection: Selection) -> Mapping[str, str]:
     if one.front is not None:
         contents["static_front.csv"] = front_csv(one.front, one.table.spread)
     return contents
+
+
+def _formats(table: Table) -> Mapping[str, str]:
+    return {
+        "table.md": to_markdown(table),
+        "table.tex": to_latex(table),
+        "table.csv": to_csv(table),
+    }
 
 
 def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Path]]:

@@ -9,6 +9,7 @@ from robustmd.report.entries import RunEntry
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair
 from robustmd.report.front import Front
+from robustmd.report.leave_one_out import LeaveOneOut
 from robustmd.report.missing import Missing
 from robustmd.report.paired import Comparison
 from robustmd.report.regret import RegretRow
@@ -55,5 +56,6 @@ class Report:
     selection: Selection
     spread: SpreadKind
     sections: tuple[SectionReport, ...]
+    leave_one_out: tuple[LeaveOneOut, ...]
     problems: tuple[Problem, ...]
     entries: tuple[RunEntry, ...]

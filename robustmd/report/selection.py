@@ -4,6 +4,7 @@ No rule looks at the test set: `final` and `last5` look at nothing, `best-val` a
 split alone.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,11 +30,13 @@ class Selected:
     """What one run contributes: its measurements at the selected iterations, averaged.
 
     The worst domain is taken within each measurement, f_w(t) = max_k f_k(W_t), and then averaged,
-    as it is within each run before the mean over seeds.
+    as it is within each run before the mean over seeds. `unseen` is the same of the domains kept
+    out of training, as far as they were measured then; None where there are none.
     """
 
     run: Run
     _series: Mapping[str, Series]
+    unseen: "Selected | None" = None
 
     @property
     def seed(self) -> int:
@@ -108,7 +111,7 @@ class Selected:
         """The smallest number of training examples of a domain that a selected measurement took
         while the last one took more; None where all took the whole set."""
         chosen = self._series["train"].examples
-        whole = [row.examples for row in self.run.final["train"].values()]
+        whole = [self.run.final["train"][name].examples for name in self.domains]
         return int(chosen.min()) if (chosen < np.array([whole])).any() else None
 
 
@@ -139,7 +142,18 @@ class Selection:
         if chosen is None:
             return None
         means = _RULES[self.name]({split: run.history[split] for split in averaged}, AVERAGED)
-        return Selected(run, chosen | (means or {}))
+        chosen |= means or {}
+        return Selected(run, chosen, _unseen(run, chosen))
+
+
+def _unseen(run: Run, chosen: Mapping[str, Series]) -> Selected | None:
+    """The unseen domains at the iterations that the others chose."""
+    if not run.unseen:
+        return None
+    there = [split for split in chosen if split in run.unseen_history]
+    found = {split: _at(run.unseen_history[split], chosen[split].iterations) for split in there}
+    of_them = dataclasses.replace(run, measured=run.unseen, unseen=())
+    return Selected(of_them, {s: part for s, part in found.items() if len(part.iterations)})
 
 
 def _final(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:

@@ -26,6 +26,7 @@ from robustmd.report.worst_domain import WorstDomain, worst_domain
 NOT_PRINTED = "–"
 WARNED = "†"
 AVERAGED = "(averaged)"
+UNSEEN = "(unseen)"
 MEASURE_NAMES = {"train_loss": "loss_tr", "train_accuracy": "acc_tr", "test_accuracy": "acc_te"}
 Cell = Estimate | str | None  # ours; published, as printed; published nowhere
 Mark = Literal["best", "second", ""]
@@ -73,7 +74,8 @@ class Row:
 class Table:
     """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones; and the
     mean test accuracy, and the adjusted one where sizes differ. Of many domains those of each are
-    not `shown`, but the worst tenth is. `selection` and `spread` hold for every row."""
+    not `shown`, but the worst tenth is. Last the test accuracy of `unseen` domains. `selection` and
+    `spread` hold for every row."""
 
     data: str
     domains: tuple[str, ...]
@@ -84,6 +86,11 @@ class Table:
     subset: int | None = None  # fewest training examples a domain in a measurement that is used
 
     @property
+    def unseen(self) -> tuple[str, ...]:
+        """The domains kept out of training that have a column."""
+        return tuple(c.domain for c in self.columns if c.unseen and c.domain is not None)
+
+    @property
     def is_many(self) -> bool:
         """Whether domains are summarised, and the worst one is named."""
         return is_many(self.domains)
@@ -91,7 +98,20 @@ class Table:
     @property
     def shown(self) -> tuple[int, ...]:
         """Places of the columns that a reader is shown; a CSV file has all."""
-        return tuple(i for i, c in enumerate(self.columns) if c.domain is None or not self.is_many)
+        many = {False: self.is_many, True: is_many(self.unseen)}
+        return tuple(
+            i for i, c in enumerate(self.columns) if c.domain is None or not many[c.unseen]
+        )
+
+    def where(self, place: int) -> str:
+        """What a column is of, as `where`; beside unseen domains "worst trained"."""
+        column = self.columns[place]
+        is_apart = self.unseen and column.domain is None and not column.unseen
+        return f"{where(column)} trained" if is_apart else where(column)
+
+    def heading(self, place: int) -> str:
+        """ "mnist loss_tr", "worst acc_te", "mean acc_te"."""
+        return f"{self.where(place)} {MEASURE_NAMES[self.columns[place].measure]}"
 
     @property
     def warnings(self) -> list[str]:
@@ -187,19 +207,22 @@ def _worst_domain(group: Group, quantities: Sequence[Quantity]) -> WorstDomain |
 
 def caption(table: Table) -> str:
     """What the numbers are, how they were chosen, and what ± is."""
-    several = any(len(row.seeds) > 1 for row in table.rows)
-    spread = SPREAD_WORDS[table.spread]
     text = (
         f"{table.data}: losses are mean cross entropy in nats, accuracies in percent. "
-        + (f"Mean ± {spread}; rows with n = 1 have no ±. " if several else "n = 1: no ±. ")
-        + f"Every value is of {table.selection.words}, the same rule for every row; n counts "
-        "seeds, cfg the configurations of the method that were run. Worst: the largest loss or "
-        "lowest accuracy over the domains within each run, then averaged; the best is bold, the "
-        f"second underlined. Mean: uniform over the domains.{worst_domain_words(table.domains)}"
+        f"{spread_words(table)} Every value is of {table.selection.words}, the same rule for every "
+        "row; n counts seeds, cfg the configurations of the method that were run. Worst: the "
+        "largest loss or lowest accuracy over the domains within each run, then averaged; the best "
+        "is bold, the second underlined. Mean: uniform over the domains."
+        f"{worst_domain_words(table.domains)}"
     )
     if ADJUSTED_TEST_ACCURACY in table.columns:
         text += (
             " Adjusted: the domains' test accuracies weighted by the sizes of their training sets."
+        )
+    if table.unseen:
+        text += (
+            f" {UNSEEN}: kept out of training; worst, mean and best-val's choice are over the "
+            "domains that train, of an individual model over those that the mixtures train on."
         )
     if table.subset is not None:
         text += (
@@ -213,6 +236,13 @@ def caption(table: Table) -> str:
     return text
 
 
+def spread_words(table: Table) -> str:
+    """What ± is."""
+    if any(len(row.seeds) > 1 for row in table.rows):
+        return f"Mean ± {SPREAD_WORDS[table.spread]}; rows with n = 1 have no ±."
+    return "n = 1: no ±."
+
+
 def cell_text(cell: Cell, column: Quantity, spread: SpreadKind = "std") -> str:
     """ "84.00 ± 5.29"; a published number as printed, an en dash where there is none."""
     if isinstance(cell, Estimate):
@@ -221,9 +251,14 @@ def cell_text(cell: Cell, column: Quantity, spread: SpreadKind = "std") -> str:
 
 
 def heading(column: Quantity) -> str:
-    """ "mnist loss_tr", "worst acc_te", "mean acc_te"."""
-    where = column.over if column.domain is None else column.domain
-    return clean(f"{where} {MEASURE_NAMES[column.measure]}")
+    """As `Table.heading`, of a column by itself."""
+    return f"{where(column)} {MEASURE_NAMES[column.measure]}"
+
+
+def where(column: Quantity) -> str:
+    """ "mnist", "worst", "mean", "sketch (unseen)"."""
+    name = column.over if column.domain is None else column.domain
+    return clean(f"{name} {UNSEEN}" if column.unseen else name)
 
 
 def _printed(cell: Estimate, column: Quantity) -> float:

@@ -5,14 +5,14 @@ import io
 
 from robustmd.report.names import clean, markdown
 from robustmd.report.published import SOURCE
-from robustmd.report.table import WARNED, Cell, Estimate, Table, cell_text, heading
+from robustmd.report.table import WARNED, Cell, Estimate, Table, cell_text
 
 _MARKED = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}
 
 
 def to_markdown(table: Table) -> str:
     """A pipe table under its caption; what runs warned of and noted below it."""
-    head = ["method", "n", "cfg", *(heading(table.columns[j]) for j in table.shown)]
+    head = ["method", "n", "cfg", *map(table.heading, table.shown)]
     text_columns = 0
     if table.is_many:
         head.append("worst domain")

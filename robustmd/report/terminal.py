@@ -28,7 +28,7 @@ from robustmd.report.quantities import (
 from robustmd.report.regret import alarms, regret_cells
 from robustmd.report.report import Written
 from robustmd.report.result import SectionReport
-from robustmd.report.table import WARNED, cell_text
+from robustmd.report.table import UNSEEN, WARNED, Table, cell_text, where
 
 COLOUR_OF_WORD = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "yellow"}
 SHOWN_PROBLEMS = 20
@@ -36,6 +36,7 @@ MANY = (
     "; worst tenth: the mean over the worst 10 % of the domains; worst domain: lowest test "
     "accuracy in most runs, and in how many; each domain's numbers: domains.csv"
 )
+APART = f"; {UNSEEN}: kept out of training, and in no other column"
 ANY_WIDTH = 10_000
 STYLE_OF_MARK = {"best": "bold", "second": "underline", "": ""}
 
@@ -44,10 +45,16 @@ def show(result: Written, stream: TextIO) -> None:
     """Prints tables, warnings, paired differences, regrets, what was left out and where the files
     lie; with colours only where `stream` is a terminal."""
     console = Console(file=stream, highlight=False)
-    tables = [_table(one) for one in result.sections]
+    tables = [_table(one.table) for one in result.sections]
+    apart = [_table(table) for table in result.report.leave_one_out]
     # Never narrower than the numbers: a terminal may fold a line, but none is cut.
     measure = Console(width=ANY_WIDTH)
-    console.width = max(console.width, *(measure.measure(table).maximum for table in tables))
+    widths = [measure.measure(table).maximum for table in (*apart, *tables)]
+    console.width = max(console.width, *widths)
+    for kept_out, table in zip(result.report.leave_one_out, apart, strict=True):
+        _line(console, Text(clean(f"{kept_out.data}: leave one domain out"), style="bold"))
+        console.print(table)
+        _line(console, Text(f"{clean(kept_out.caption)}\n", style="dim"))
     for one, table in zip(result.sections, tables, strict=True):
         name, domains = one.section.data, domains_text(one.section.domains)
         _line(console, Text(clean(f"{name}: {domains}"), style="bold"))
@@ -81,49 +88,54 @@ def _line(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=True)
 
 
-def _columns(one: SectionReport) -> dict[str, Quantity]:
-    sized = ADJUSTED_TEST_ACCURACY in one.table.columns
+def _columns(table: Table) -> dict[str, Quantity]:
+    columns = [table.columns[place] for place in table.shown]
+    unseen = {f"{where(column)} test": column for column in columns if column.unseen}
+    if not table.domains:
+        return unseen
+    sized = ADJUSTED_TEST_ACCURACY in table.columns
     adjusted = {"adjusted test": ADJUSTED_TEST_ACCURACY} if sized else {}
-    if one.table.is_many:
+    if table.is_many:
         return {
             "WORST test": WORST_TEST_ACCURACY,
+            **unseen,
             "worst tenth test": WORST_TENTH_TEST_ACCURACY,
             "mean test": MEAN_TEST_ACCURACY,
             **adjusted,
             "worst train loss": WORST_TRAIN_LOSS,
         }
     by_domain = {
-        clean(f"{domain} test"): Quantity("accuracy", "test", domain)
-        for domain in one.section.domains
+        clean(f"{domain} test"): Quantity("accuracy", "test", domain) for domain in table.domains
     }
     return by_domain | {
         "WORST test": WORST_TEST_ACCURACY,
+        **unseen,
         "worst train loss": WORST_TRAIN_LOSS,
         "mean test": MEAN_TEST_ACCURACY,
         **adjusted,
     }
 
 
-def _table(one: SectionReport) -> RichTable:
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method")
-    table.add_column("n", justify="right")
-    table.add_column("cfg", justify="right")
-    columns = _columns(one)
+def _table(table: Table) -> RichTable:
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("method")
+    shown.add_column("n", justify="right")
+    shown.add_column("cfg", justify="right")
+    columns = _columns(table)
     for heading in columns:
-        table.add_column(Text(heading), justify="right")
-    if one.table.is_many:
-        table.add_column("worst domain")
-    for i, row in enumerate(one.table.rows):
-        numbers = [_cell(one, i, quantity) for quantity in columns.values()]
+        shown.add_column(Text(heading), justify="right")
+    if table.is_many:
+        shown.add_column("worst domain")
+    for i, row in enumerate(table.rows):
+        numbers = [_cell(table, i, quantity) for quantity in columns.values()]
         style = "dim" if row.published else None
-        named = [Text(row.worst_text)] if one.table.is_many else []
-        table.add_row(Text(row.title), row.n, row.configured, *numbers, *named, style=style)
-    return table
+        named = [Text(row.worst_text)] if table.is_many else []
+        shown.add_row(Text(row.title), row.n, row.configured, *numbers, *named, style=style)
+    return shown
 
 
-def _cell(one: SectionReport, row: int, quantity: Quantity) -> Text:
-    table, column = one.table, one.table.columns.index(quantity)
+def _cell(table: Table, row: int, quantity: Quantity) -> Text:
+    column = table.columns.index(quantity)
     text = cell_text(table.rows[row].cells[column], quantity, table.spread)
     return Text(text, style=STYLE_OF_MARK[table.marks(row, column)])
 
@@ -135,7 +147,8 @@ def _legend(one: SectionReport) -> str:
     return (
         f"accuracies in percent, losses in nats; {spread}WORST: within each run, then averaged, "
         "best bold, second underlined; mean: uniform over domains; cfg: configurations run; every "
-        f"value is of {table.selection.words}{MANY if table.is_many else ''}\n"
+        f"value is of {table.selection.words}{MANY if table.is_many else ''}"
+        f"{APART if table.unseen else ''}\n"
     )
 
 

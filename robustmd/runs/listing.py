@@ -15,7 +15,7 @@ from robustmd.errors import UserError
 from robustmd.runs import files, lock
 from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.identity import canonical
-from robustmd.runs.run import METRICS_COLUMNS, constant_of, one_class_words
+from robustmd.runs.run import METRICS_COLUMNS, constant_of, one_class_words, unseen_domains
 from robustmd.runs.untrusted import Unreadable, read_json, read_table, read_yaml
 
 COMPARED = ("data", "backbone", "method", "training", "evaluation")
@@ -29,8 +29,8 @@ class Listed:
 
     `status`: finished, running (its lock is held), interrupted, failed, diverged, cut off (it says
     running, but nobody holds its lock) or unreadable; `message` is why, or a warning. `worst_loss`
-    is max_k f_k of the last whole measurement of the training sets [nats], NaN where one of them
-    is; `age` seconds since a file changed.
+    is max_k f_k of the last whole measurement of the training sets, of all but unseen domains
+    [nats], NaN where one of them is; `age` seconds since a file changed.
     """
 
     path: Path
@@ -81,7 +81,7 @@ def _listed(path: Path, root: Path) -> Listed:
         message,
         _count(summary, "iterations_done"),
         _count(summary, "iterations"),
-        _worst_loss(path, root, summary),
+        _worst_loss(path, root, config, summary),
         _age(path),
         config,
         environment,
@@ -111,17 +111,20 @@ def _count(summary: Mapping[str, Any], name: str) -> int | None:
     return value if type(value) is int else None
 
 
-def _worst_loss(path: Path, root: Path, summary: Mapping[str, Any]) -> float | None:
+def _worst_loss(
+    path: Path, root: Path, config: Mapping[str, Any], summary: Mapping[str, Any]
+) -> float | None:
     domains = summary.get("domains")
     try:
+        unseen = unseen_domains(config, summary)
         rows = read_table(path / files.METRICS, root, METRICS_COLUMNS)
     except Unreadable:
         return None
     losses: dict[int, dict[str, float]] = defaultdict(dict)
     for iteration, _, split, domain, loss, *_ in rows:
-        if split == "train":
+        if split == "train" and domain not in unseen:
             losses[iteration][domain] = loss
-    whole = len(domains) if isinstance(domains, list) else 1
+    whole = len(domains) - len(unseen) if isinstance(domains, list) else 1
     measured = [at for at, by_domain in losses.items() if len(by_domain) >= whole]
     return float(np.max(list(losses[max(measured)].values()))) if measured else None
 

@@ -10,7 +10,14 @@ from typing import Any
 from robustmd.errors import UserError
 from robustmd.runs import files
 from robustmd.runs.discovery import find_run_directories
-from robustmd.runs.run import METRICS_COLUMNS, Collection, Measurement, Problem, Run
+from robustmd.runs.run import (
+    METRICS_COLUMNS,
+    Collection,
+    Measurement,
+    Problem,
+    Run,
+    unseen_domains,
+)
 from robustmd.runs.series import history_of
 from robustmd.runs.soundness import (
     compare_with_summary,
@@ -63,9 +70,11 @@ def _judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
     except Unreadable as reason:
         return None, [Problem(path, str(reason), "run", unmeasured)]
     history = history_of(rows, unmeasured.domains)
-    run = Run(**facts, final=final, history=history)
+    beside = history_of(rows, unmeasured.unseen) if unmeasured.unseen else {}
+    run = Run(**facts, final=final, history=history, unseen_history=beside)
     problems = [Problem(path, remark, "remark", run) for remark in remarks]
-    problems += [Problem(path, gap, "measurement", run) for gap in gaps(history)]
+    said = dict.fromkeys((*gaps(history), *gaps(beside)))
+    problems += [Problem(path, gap, "measurement", run) for gap in said]
     return run, problems
 
 
@@ -100,8 +109,9 @@ def _read_facts(path: Path, root: Path) -> tuple[dict[str, Any], list[str]]:
         "method": method,
         "seed": seed,
         "status": summary["status"],
-        "domains": _domains(summary),
+        "measured": _domains(summary),
     }
+    facts["unseen"] = _unseen(config, summary, facts["measured"])
     return facts, remarks
 
 
@@ -119,6 +129,18 @@ def _domains(summary: dict[str, Any]) -> tuple[str, ...]:
     if not sound or not names or len(set(names)) != len(names):
         raise Unreadable("summary.json has no list of distinct domains")
     return tuple(names)
+
+
+def _unseen(
+    config: dict[str, Any], summary: dict[str, Any], measured: tuple[str, ...]
+) -> tuple[str, ...]:
+    unseen = unseen_domains(config, summary)
+    unknown = [name for name in unseen if name not in measured]
+    if unknown:
+        raise Unreadable(f"names {unknown[0]!r} as unseen, no domain of summary.json")
+    if len(set(unseen)) >= len(measured):
+        raise Unreadable("names every domain as unseen")
+    return tuple(name for name in measured if name in unseen)
 
 
 def _unfinished(run: Run) -> str:

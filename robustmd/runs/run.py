@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -51,11 +52,13 @@ class Measurement(NamedTuple):
 class Run:
     """One run directory whose config.yaml and summary.json could be read.
 
+    `domains` are those that every mean, worst case and curve is over, in the data's order: all that
+    were `measured` but the `unseen`, which `data.unseen` kept out of training.
     `final[split][domain]` is the last measurement in metrics.csv, made after the last iteration on
-    all examples of the split; `history[split]` are all measurements, those before the last on
-    `examples` of the training set. Both are empty unless the run is finished and sound. `domains`
-    keeps the order of the data's config. `environment` is empty where environment.json could not
-    be read.
+    all examples of the split; `history[split]` are all measurements of `domains`, those before the
+    last on `examples` of the training set, and `unseen_history[split]` those of `unseen`. All are
+    empty unless the run is finished and sound. `environment` is empty where environment.json could
+    not be read.
     """
 
     path: Path
@@ -67,9 +70,16 @@ class Run:
     method: str
     seed: int
     status: str
-    domains: tuple[str, ...]
+    measured: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
     final: Mapping[str, Mapping[str, Measurement]] = field(default_factory=dict)
     history: Mapping[str, Series] = field(default_factory=dict)
+    unseen_history: Mapping[str, Series] = field(default_factory=dict)
+
+    @cached_property
+    def domains(self) -> tuple[str, ...]:
+        """Without the unseen."""
+        return tuple(name for name in self.measured if name not in self.unseen)
 
     @property
     def label(self) -> str:
@@ -80,8 +90,8 @@ class Run:
     def domain(self) -> str | None:
         """The one domain an individual model was trained on; None for a mixture."""
         domain = self.config["method"].get("domain") if self.method == "individual" else None
-        if isinstance(domain, int) and 0 <= domain < len(self.domains):
-            return self.domains[domain]
+        if isinstance(domain, int) and 0 <= domain < len(self.measured):
+            return self.measured[domain]
         return None if domain is None else str(domain)
 
     @property
@@ -164,6 +174,19 @@ def one_class_words(constant: Constant) -> str:
     """ "predicts one class for all images of train: a; test: a, b"; "" where it does nowhere."""
     parts = [f"{split}: {listed(names)}" for split, names in constant.items()]
     return f"predicts one class for all images of {'; '.join(parts)}" if parts else ""
+
+
+def unseen_domains(config: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, ...]:
+    """What summary.json names as unseen; of a run from before it did, config.yaml's `data.unseen`.
+    Raises `Unreadable` where it is no list of names."""
+    data = config.get("data")
+    asked = data.get("unseen") if isinstance(data, Mapping) else None
+    named = summary.get("unseen", asked)
+    if named is None:
+        return ()
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise Unreadable("the run's unseen domains are no list of names")
+    return tuple(named)
 
 
 def _is_duration(value: object) -> bool:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The n measurements of one split that have exactly one sound row for each of the K domains.
+    """The n measurements of one split that have exactly one sound row for each of K domains.
 
     `iterations` int64 [n], ascending; `seconds` float64 [n], training time so far;
     `loss` float64 [n, K], mean cross entropy f_k(W_t) [nats]; `accuracy` float64 [n, K] [percent];
-    `examples` int64 [n, K]. Columns stand in the order of the run's domains.
+    `examples` int64 [n, K]. Columns stand in the order of these domains.
     `dropped`: iterations of the measurements that are not whole, ascending.
     """
 
@@ -42,10 +42,13 @@ class Series:
 
 
 def history_of(rows: Iterable[Measurement], domains: Sequence[str]) -> Mapping[str, Series]:
-    """{split: its series}, from the rows of a metrics.csv in any order."""
+    """{split: its series}, from the rows of a metrics.csv in any order; those of other domains do
+    not count."""
     by_split: dict[str, dict[int, list[Measurement]]] = {}
+    wanted = frozenset(domains)
     for row in rows:
-        by_split.setdefault(row.split, {}).setdefault(row.iteration, []).append(row)
+        if row.domain in wanted:
+            by_split.setdefault(row.split, {}).setdefault(row.iteration, []).append(row)
     return {split: _series(found, domains) for split, found in by_split.items()}
 
 

@@ -30,7 +30,7 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
     if total is None or not is_integer(total):
         raise Unreadable("summary.json names no number of iterations")
     final: dict[str, dict[str, Measurement]] = {}
-    known = frozenset(run.domains)
+    known = frozenset(run.measured)
     for row in rows:
         if row.domain not in known:
             raise Unreadable(f"metrics.csv measures {row.domain!r}, no domain of summary.json")
@@ -41,7 +41,7 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
                 raise Unreadable(f"metrics.csv has {row.split} of {row.domain} at {total} twice")
             final[row.split][row.domain] = row
     for split in dict.fromkeys((*REQUIRED_SPLITS, *final)):
-        lacking = [domain for domain in run.domains if domain not in final.get(split, {})]
+        lacking = [domain for domain in run.measured if domain not in final.get(split, {})]
         if lacking:
             raise Unreadable(
                 f"metrics.csv lacks the final measurement (iteration {total}) of {split} on "
@@ -70,8 +70,10 @@ def compare_with_summary(final: Final, run: Run) -> None:
             for name in ("loss", "accuracy"):
                 _same(written, (split, domain, name), getattr(row, name), "final")
     worst = run.summary.get("worst")
+    # Runs from before summary.json named the unseen took the worst over them too.
+    domains = run.domains if "unseen" in run.summary else run.measured
     for split in REQUIRED_SPLITS:
-        rows = final[split].values()
+        rows = [final[split][domain] for domain in domains]
         _same(worst, (split, "loss"), max(row.loss for row in rows), "worst")
         _same(worst, (split, "accuracy"), min(row.accuracy for row in rows), "worst")
 

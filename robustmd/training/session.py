@@ -56,6 +56,7 @@ class Session:
         self.config, self.domains, self.device, self.directory = config, domains, device, directory
         self.splits = resident_splits(domains, device, config.seed)
         self.trained = settings.trained_domains(config, domains.names)
+        self.unseen = settings.unseen_domains(config, domains.names)
         self.batches = BatchStream.of(
             {name: domains[name].train for name in self.trained},
             config.training.batch_size,
@@ -143,7 +144,7 @@ class Session:
         for split, measures in self.measures.items():
             self._check_finite(split, measures)
         self._note_marginal_error()
-        worst_now = worst(self.measures["train"])
+        worst_now = self.worst("train")
         self.progress.measured(iteration, worst_now["loss"], worst_now["accuracy"])
 
     def _measures_of(self, model: nn.Module, whole: bool) -> dict[str, dict[str, Measure]]:
@@ -173,6 +174,14 @@ class Session:
             for split, measures in self.measures.items()
         }
         return {split: names for split, names in found.items() if names}
+
+    def worst(self, split: str, *, unseen: bool = False) -> dict[str, float]:
+        """Of the last measurement, over all domains but those of `data.unseen`, or over those.
+
+        An individual model's worst is over the domains that it does not train on as well.
+        """
+        measures = self.measures[split].items()
+        return worst({name: m for name, m in measures if (name in self.unseen) == unseen})
 
     def _first_batches(self) -> Iterator[torch.Tensor]:
         """Images of the run's first batches, for batch-norm statistics of an averaged model."""

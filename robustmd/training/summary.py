@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from robustmd.errors import listed
 from robustmd.training.data_record import licences_of
-from robustmd.training.measurement import worst
 from robustmd.training.session import TRAINING_PARTS, Session
 
 
@@ -30,6 +30,8 @@ def summarise(
         "method": config.method.name,
         "seed": config.seed,
         "domains": list(session.domains.names),
+        "trained": list(session.trained),
+        "unseen": list(session.unseen),
         "classes": list(session.domains.classes),
         "licences": licences_of(session.domains),
         "iterations": config.training.iterations,
@@ -63,7 +65,11 @@ def summarise(
             split: {name: dataclasses.asdict(m) for name, m in measures.items()}
             for split, measures in session.measures.items()
         }
-        summary["worst"] = {split: worst(m) for split, m in session.measures.items()}
+        summary["worst"] = {split: session.worst(split) for split in session.measures}
+        if session.unseen:
+            summary["unseen_worst"] = {
+                split: session.worst(split, unseen=True) for split in session.measures
+            }
         summary["weights"] = dict(zip(session.trained, weights, strict=True))
         means = [total / learner.iteration for total in session.weight_sums]
         summary["weights_mean"] = dict(zip(session.trained, means, strict=True))
@@ -75,8 +81,13 @@ def summarise(
 
 def verdict(session: Session) -> str:
     """One line for the person who waited."""
-    train, test = worst(session.measures["train"]), worst(session.measures["test"])
+    train, test = session.worst("train"), session.worst("test")
+    beside = ""
+    if session.unseen:
+        accuracy = session.worst("test", unseen=True)["accuracy"]
+        which = "worst unseen" if len(session.unseen) > 1 else "unseen"
+        beside = f"{which} test accuracy {accuracy:.2f} % ({listed(session.unseen)}), "
     return (
         f"worst training loss {train['loss']:.4f}, worst test accuracy {test['accuracy']:.2f} %, "
-        f"training {session.clock.seconds(*TRAINING_PARTS):.1f} s"
+        f"{beside}training {session.clock.seconds(*TRAINING_PARTS):.1f} s"
     )

@@ -26,7 +26,7 @@ def draw(section: Section) -> Drawn | None:
     licence does not let their pictures be. Where that is every domain there is no figure.
     """
     licences = licences_of(section)
-    shown = [name for name in section.domains if may_be_shown(licences.get(name, ""))]
+    shown = [name for name, licence in licences.items() if may_be_shown(licence)]
     picture = _first_picture(section) if shown else None
     if picture is None:
         return None
@@ -39,10 +39,10 @@ def draw(section: Section) -> Drawn | None:
         axis.set_axis_off()
         figure.suptitle(figure_text(section.data), fontsize=10)
     each = "each domain"
-    if is_many(section.domains):  # a run keeps those of the first few
-        each = f"some of the {len(section.domains):,} domains"
+    if is_many([*licences]):  # a run keeps those of the first few
+        each = f"some of the {len(licences):,} domains"
     names = some_text(shown)
-    left_out = [name for name in section.domains if name not in shown]
+    left_out = [name for name in licences if name not in shown]
     without = f" Left out for their licence: {some_text(left_out)}." if left_out else ""
     return Drawn(
         "examples",

@@ -15,6 +15,7 @@ from robustmd.report.figures import (
     running_time,
     sorted_weights,
     static_front,
+    unseen,
     weights,
     worst_case,
 )
@@ -37,6 +38,7 @@ def draw_all(one: "SectionReport") -> Iterator[Drawn]:
     makers: tuple[Callable[[], Drawn | None], ...] = (
         lambda: worst_case.draw(section, traces, kind),
         lambda: worst_case.draw_together(section, traces, kind),
+        lambda: unseen.draw(section, traces, kind),
         lambda: paired.draw(section.data, one.comparisons),
         lambda: static_front.draw(section.data, one.front, kind),
         lambda: domains.draw(section),

@@ -3,11 +3,14 @@
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
+from robustmd.report.leave_one_out import LeaveOneOut
 from robustmd.report.names import clean
 from robustmd.report.page import LEFT_OUT, relative
 from robustmd.report.page_html.look import STYLE
 from robustmd.report.page_html.markup import Markup, el, join, void
+from robustmd.report.page_html.results import results
 from robustmd.report.page_html.runs import entries, plain_table
 from robustmd.report.page_html.section import section
 from robustmd.report.page_html.sorting import SCRIPT
@@ -25,6 +28,7 @@ def write_html(report: Report, images: Mapping[str, Sequence[DrawnFile]]) -> str
         "body",
         el("h1", "robustmd report"),
         _contents(report),
+        *map(_leave_one_out, report.leave_one_out),
         *parts,
         _left_out(report),
         el("script", Markup(SCRIPT)),
@@ -68,6 +72,16 @@ def _contents(report: Report) -> Markup:
         for one in report.sections
     ]
     return el("nav", "Data sets: ", *links, aria_label="data sets")
+
+
+def _leave_one_out(table: LeaveOneOut) -> Markup:
+    links = [
+        join(" ", el("a", name, href=f"./{quote(f'{table.folder}/{name}')}"))
+        for name in ("table.tex", "table.md", "table.csv")
+    ]
+    files = el("p", "Files:", *links, class_="dim")
+    title = el("h2", f"{table.data}: leave one domain out")
+    return el("section", title, results(table), files, id=table.folder)
 
 
 def _left_out(report: Report) -> Markup:

@@ -2,20 +2,22 @@
 
 from robustmd.report.estimate import Estimate
 from robustmd.report.page_html.markup import Markup, el, join, scrolling
-from robustmd.report.quantities import WORST_TEST_ACCURACY, Quantity
-from robustmd.report.table import Row, Table, cell_text, heading
+from robustmd.report.quantities import WORST_TEST_ACCURACY
+from robustmd.report.table import Row, Table, cell_text
 
 
 def results(table: Table) -> Markup:
     """Methods as rows."""
     order = column_order(table)
-    worst, *others = (_column(table.columns[i]) for i in order)
+    columns = [_column(table, i) for i in order]
     counts = [
         header("n", "descending", class_="num"),
         header("cfg", "ascending", class_="num"),
     ]
     named = [header("worst domain", "ascending")] if table.is_many else []
-    head = el("tr", header("method", "ascending"), worst, *named, *counts, *others)
+    at = _counts_at(table)
+    columns[at:at] = [*named, *counts]
+    head = el("tr", header("method", "ascending"), *columns)
     ours = [_row(table, place, order) for place, row in enumerate(table.rows) if not row.published]
     theirs = [_row(table, place, order) for place, row in enumerate(table.rows) if row.published]
     bodies = [el("tbody", *rows) for rows in (ours, theirs) if rows]
@@ -25,16 +27,23 @@ def results(table: Table) -> Markup:
 
 
 def column_order(table: Table) -> list[int]:
-    """Worst test accuracy, the other worst-case columns, the mean, then the domains'; of many
-    domains the worst tenth before the mean, and none of the domains."""
+    """Worst test accuracy, the unseen domains', the other worst-case columns, the mean, then the
+    domains'; of many domains the worst tenth before the mean, and none of the domains."""
 
     def rank(place: int) -> tuple[int, int]:
         column = table.columns[place]
-        if column.domain is not None:
-            return 3, place
-        return (0 if column == WORST_TEST_ACCURACY else 1 if column.is_worst else 2), place
+        if column == WORST_TEST_ACCURACY:
+            return 0, place
+        if column.unseen:
+            return 1, place
+        return (4 if column.domain is not None else 2 if column.is_worst else 3), place
 
     return sorted(table.shown, key=rank)
+
+
+def _counts_at(table: Table) -> int:
+    """Where n and cfg stand: behind the worst test accuracy, where there is one."""
+    return 1 if table.domains else 0
 
 
 def header(text: str, first: str, **attributes: object) -> Markup:
@@ -42,9 +51,11 @@ def header(text: str, first: str, **attributes: object) -> Markup:
     return el("th", el("button", text, type="button"), scope="col", data_first=first, **attributes)
 
 
-def _column(column: Quantity) -> Markup:
+def _column(table: Table, place: int) -> Markup:
+    column = table.columns[place]
     first = "ascending" if column.is_loss else "descending"
-    return header(heading(column), first, class_="num worst" if column.is_worst else "num")
+    kind = "num worst" if column.is_worst else "num"
+    return header(table.heading(place), first, class_=kind)
 
 
 def _row(table: Table, place: int, order: list[int]) -> Markup:
@@ -60,6 +71,7 @@ def _row(table: Table, place: int, order: list[int]) -> Markup:
         cells.append(el("td", text, class_=kind, data_value=value))
     counts = [el("td", text, class_="num") for text in (row.n, row.configured)]
     named = [el("td", row.worst_text)] if table.is_many else []
-    cells[1:1] = [*named, *counts]
+    at = _counts_at(table)
+    cells[at:at] = [*named, *counts]
     name = el("th", row.title, scope="row")
     return el("tr", name, *cells, class_="published" if row.published else None)

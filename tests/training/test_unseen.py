@@ -1,0 +1,112 @@
+"""Runs that keep a domain out of training: what they say of themselves, and the report on them."""
+
+import csv
+import io
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tiny import composed, synthetic_domains
+
+from robustmd.domains.domain import DomainSet
+from robustmd.report.aggregate import sections
+from robustmd.report.leave_one_out import leave_one_out
+from robustmd.report.selection import Selection
+from robustmd.runs.reader import collect
+from robustmd.training import run as run_module
+
+DOMAINS = ("a", "b", "c")
+
+
+@pytest.fixture
+def train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Path, str]]:
+    """Trains three iterations on three domains whose test sets have other shares of the classes;
+    returns the run's directory and what it said."""
+    like = synthetic_domains(examples=12)["b"]
+    given = like.train.images, like.train.labels
+    tests = (
+        (like.test.images, like.test.labels),
+        given,
+        (like.test.images[:4], like.test.labels[:4]),
+    )
+    tensors = {
+        name: (*given, 255 - images if name == "c" else images, labels)
+        for name, (images, labels) in zip(DOMAINS, tests, strict=True)
+    }
+    domains = DomainSet.from_tensors(tensors)
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: domains)
+
+    def go(*overrides: str) -> tuple[Path, str]:
+        small = ("training.iterations=3", "training.batch_size=12", "backbone.width=0.05")
+        small += ("runtime.threads=1", "runtime.device=cpu", "evaluation.every=2")
+        console = Console(file=io.StringIO(), width=200)
+        given = ("data=folder", f"paths.outputs={tmp_path}/outputs", *small, *overrides)
+        outcome = run_module.run(composed(*given), console)
+        printed = console.file.getvalue()  # type: ignore[attr-defined]
+        return outcome.directory, printed + (outcome.message or "")
+
+    return go
+
+
+def measured(directory: Path) -> Iterator[tuple[int, str, str, float, float]]:
+    """(iteration, split, domain, loss, accuracy) of every row of metrics.csv."""
+    with (directory / "metrics.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            loss, accuracy = float(row["loss"]), float(row["accuracy"])
+            yield int(row["iteration"]), row["split"], row["domain"], loss, accuracy
+
+
+def worst_by_hand(directory: Path, split: str, domains: str, at: int = 3) -> dict[str, float]:
+    rows = [row for row in measured(directory) if row[:2] == (at, split) and row[2] in domains]
+    assert len(rows) == len(domains)
+    return {"loss": max(row[3] for row in rows), "accuracy": min(row[4] for row in rows)}
+
+
+@pytest.mark.parametrize(
+    ("method", "trained", "compared"),
+    [(["method=opt"], "ab", "ab"), (["method=individual", "method.domain=b"], "b", "ab")],
+)
+def test_a_run_says_what_trained_and_its_worst_is_without_the_unseen(
+    train: Callable[..., Any], method: list[str], trained: str, compared: str
+) -> None:
+    directory, printed = train(*method, "data.unseen=[c]")
+    found = json.loads((directory / "summary.json").read_text("utf-8"))
+    assert found["domains"] == list(DOMAINS)
+    assert (found["trained"], found["unseen"]) == (list(trained), ["c"])
+    for split in ("train", "test"):
+        assert found["worst"][split] == worst_by_hand(directory, split, compared)
+        assert found["unseen_worst"][split] == worst_by_hand(directory, split, "c")
+    for at in (0, 2, 3):
+        live = worst_by_hand(directory, "train", compared, at)
+        words = f"worst training loss {live['loss']:.4f}, accuracy {live['accuracy']:.2f} %"
+        assert f"iteration {at}/3: {words}" in printed
+    test, unseen = (worst_by_hand(directory, "test", of)["accuracy"] for of in (compared, "c"))
+    verdict = f"worst test accuracy {test:.2f} %, unseen test accuracy {unseen:.2f} % (c), training"
+    assert verdict in printed
+
+
+def test_without_unseen_domains_nothing_is_said_of_them(train: Callable[..., Any]) -> None:
+    directory, printed = train("method=even")
+    found = json.loads((directory / "summary.json").read_text("utf-8"))
+    assert (found["trained"], found["unseen"]) == (list(DOMAINS), [])
+    assert "unseen_worst" not in found
+    assert "unseen" not in printed
+
+
+def test_the_leave_one_out_table_of_real_runs(train: Callable[..., Any], tmp_path: Path) -> None:
+    by_hand = []
+    for kept in DOMAINS:
+        directory, _ = train("method=opt", f"data.unseen=[{kept}]")
+        values = [row[4] for row in measured(directory) if row[1:3] == ("test", kept)]
+        by_hand.append(statistics.fmean(values[1:]))  # the untrained model is not in the mean
+    assert len(set(by_hand)) > 1
+    found, left_out = sections(collect(tmp_path / "outputs").runs)
+    assert not left_out
+    (table,) = leave_one_out(found, Selection(), "std")
+    (row,) = table.rows
+    assert (row.label, row.n) == ("opt", "1")
+    assert [cell.mean for cell in row.cells] == pytest.approx([*by_hand, statistics.fmean(by_hand)])
