@@ -15,6 +15,8 @@ from typing import IO
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from robustmd.fonts import DEFAULT, Font, in_one_font
+
 INK, GRAY = "#222222", "#777777"
 POINTS_A_PIXEL = 0.75
 FONT = "DejaVuSans.ttf"
@@ -54,7 +56,8 @@ class Sheet:
 
 def text_width(text: str, size: int) -> float:
     """Pixels that a text takes in a size in pixels."""
-    return _font(size).getlength(text)
+    shown, font = in_one_font(text)
+    return _font(size, font).getlength(shown)
 
 
 def paint_png(sheet: Sheet, stream: IO[bytes]) -> None:
@@ -66,7 +69,8 @@ def paint_png(sheet: Sheet, stream: IO[bytes]) -> None:
     anchors = {"left": "lm", "centre": "mm", "right": "rm"}
     for text in sheet.texts:
         place, anchor = (text.x, text.y), anchors[text.align]
-        pen.text(place, text.text, fill=text.colour, font=_font(text.size), anchor=anchor)
+        shown, font = in_one_font(text.text)
+        pen.text(place, shown, fill=text.colour, font=_font(text.size, font), anchor=anchor)
     canvas.save(stream, "PNG")
 
 
@@ -75,6 +79,7 @@ def paint_pdf(sheet: Sheet, stream: IO[bytes]) -> None:
     import matplotlib  # noqa: PLC0415 - slow to load, and a run does without
     from matplotlib.backends.backend_pdf import FigureCanvasPdf  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.font_manager import FontProperties  # noqa: PLC0415
 
     inches = (sheet.width * POINTS_A_PIXEL / 72, sheet.height * POINTS_A_PIXEL / 72)
     figure = Figure(figsize=inches)
@@ -88,15 +93,16 @@ def paint_pdf(sheet: Sheet, stream: IO[bytes]) -> None:
     axes.set(xlim=(0, sheet.width), ylim=(sheet.height, 0))  # imshow has moved them
     aligns = {"left": "left", "centre": "center", "right": "right"}
     for text in sheet.texts:
+        shown, font = in_one_font(text.text)
         axes.text(
             text.x,
             text.y,
-            text.text.replace("$", r"\$"),  # a dollar would begin a formula
+            shown.replace("$", r"\$"),  # a dollar would begin a formula
+            fontproperties=FontProperties(family=DEFAULT, fname=font and font.path),
             fontsize=text.size * POINTS_A_PIXEL,
             color=text.colour,
             ha=aligns[text.align],
             va="center_baseline",
-            family="DejaVu Sans",
         )
     with matplotlib.rc_context({"pdf.fonttype": 42}):
         FigureCanvasPdf(figure).print_pdf(stream, metadata={"CreationDate": None})
@@ -107,8 +113,10 @@ def _zoomed(picture: Picture) -> np.ndarray:
 
 
 @cache
-def _font(size: int) -> ImageFont.FreeTypeFont:
-    """Of matplotlib's own fonts, found without loading it: they know most alphabets."""
+def _font(size: int, installed: Font | None) -> ImageFont.FreeTypeFont:
+    """None: of matplotlib's own fonts, found without loading it: they know most alphabets."""
+    if installed is not None:
+        return ImageFont.truetype(installed.path, size)
     found = importlib.util.find_spec("matplotlib")
     folders = found.submodule_search_locations if found else None
     path = Path(next(iter(folders or [""]))) / "mpl-data" / "fonts" / "ttf" / FONT

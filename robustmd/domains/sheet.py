@@ -18,6 +18,7 @@ from robustmd.domains.domain import Domain, DomainSet
 from robustmd.domains.lettering import LINE, fitting_size, wrapped
 from robustmd.domains.painting import GRAY, Picture, Sheet, Text, paint_pdf, paint_png, text_width
 from robustmd.domains.seen import seen
+from robustmd.fonts import NOTE, in_one_font
 
 FORMS = {"png": paint_png, "pdf": paint_pdf}
 SMALLEST, LARGEST = 64, 96  # sides of a picture on the sheet, in pixels
@@ -151,6 +152,9 @@ class _Layout:
             yield "not shown: " + ", ".join(
                 f"{d.name} ({d.licence or 'no licence known'})" for d in hidden
             )
+        named = [d.name for d in self.shown] + [self.data.classes[c] for c in self.classes]
+        if any(in_one_font(name)[0] != name for name in named):
+            yield NOTE
         if len(self.classes) < len(self.data.classes):
             yield f"{len(self.classes)} of {len(self.data.classes)} classes"
 

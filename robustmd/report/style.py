@@ -3,20 +3,18 @@
 import itertools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
-from matplotlib import font_manager
 
+from robustmd import fonts
 from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group
 from robustmd.report.names import clean
 
 RC = {
     "font.size": 9,
-    "font.family": "DejaVu Sans",  # ships with matplotlib
     "axes.titlesize": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -52,8 +50,9 @@ Style = dict[str, Any]  # arguments of `plot`
 
 def figure_style() -> AbstractContextManager[None]:
     """Context in which figures are made: matplotlib's defaults and `RC`, whatever the user's
-    matplotlibrc says; nothing stays changed afterwards."""
-    return matplotlib.style.context(["default", RC])
+    matplotlibrc says, and the fonts of every text that `figure_text` was asked for; nothing stays
+    changed afterwards."""
+    return matplotlib.style.context(["default", RC | {"font.family": [*_families]}])
 
 
 def line_styles(groups: Sequence[Group]) -> list[Style]:
@@ -90,14 +89,24 @@ def ordered_styles(count: int) -> list[Style]:
     return [place_style(i) | {"color": colours(share)} for i, share in enumerate(shares)]
 
 
-@cache
-def _known_letters() -> frozenset[int]:
-    return frozenset(font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap())
+_families = {fonts.DEFAULT: None}  # in the order in which matplotlib looks into them
 
 
 def figure_text(text: str) -> str:
-    """Text as a figure shows it: no mathematics, no letter that the font lacks, and not hidden from
+    """Text as a figure shows it: no mathematics, what no font has escaped, and not hidden from
     the legend, which passes over labels that begin with an underscore."""
-    known = _known_letters()
-    shown = "".join(c if ord(c) in known else "?" for c in clean(text)).replace("$", r"\$")
+    line = clean(text)
+    shown = fonts.escaped(line, not_drawable(line)).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def not_drawable(text: str) -> list[str]:
+    """The letters that no font has; a font that has one of the others is used from now on."""
+    lost = []
+    for letter in sorted(fonts.lacking(text)):
+        font = fonts.font_with(frozenset(letter))
+        if font is None:
+            lost.append(letter)
+        else:
+            _families[font.family] = None
+    return lost

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from inside import assert_inside
+from PIL import Image
 
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import draw_all, image_bytes
@@ -195,6 +197,73 @@ def test_no_text_lies_on_another_or_is_cut_off(outputs, tree):
     assert {"worst_case_training_loss", "weights", "running_time", "regret"} <= set(drawn)
 
 
+EVERY = {
+    "few": {
+        "worst_case_training_loss",
+        "worst_case_training_loss_together",
+        "paired_differences",
+        "static_front",
+        "discrepancy",
+        "best_and_worst_training_loss",
+        "weights",
+        "effective_domains",
+        "drift",
+        "lambda_worst",
+        "lambda_curves",
+        "regret",
+        "running_time",
+        "examples",
+    },
+    "two": {"static_front"},
+    "many": {"domains", "domain_losses", "weights", "discrepancy", "static_front"},
+}
+
+
+def unlike(outputs, count):
+    """Seeds that disagree, weights that end on one domain, a worst loss far above the best, and a
+    method that fits its domains to a loss of 0."""
+    domains = [f"d{k}" for k in range(count)]
+    extra = {"seconds": SECONDS, "regret": {"measured": 0.01, "bound": 0.2, "mu": 1.0}}
+    extra["licences"] = dict.fromkeys(domains, "CC BY 4.0")
+    priors = [[float(k == place) for k in range(count)] for place in range(2)]
+    rows = [("even", {"prior": prior}) for prior in [None, *priors]]
+    rows += [("opt", {"lam": lam}) for lam in (0.01, 1.0)]
+    rows += [("individual", {"domain": "d0"}), ("kl", {"lam": 1.0}), ("minimax", {})]
+    for place, (method, settings) in enumerate(rows):
+        for seed in range(2):
+            scale = 0.0 if method == "kl" else 10.0 ** (seed - place)
+            losses = {name: scale * 30.0**k for k, name in enumerate(domains[:3])}
+            losses = {name: losses.get(name, scale) for name in domains}
+            train = {name: (loss, 90.0 - 40 * seed) for name, loss in losses.items()}
+            curve = [{name: 5 * loss for name, loss in losses.items()} for _ in range(3)]
+            path = outputs.run(
+                method, seed, train=train, curve=curve, extra=extra, settings=settings,
+                folder=f"{place:08x}",
+            )  # fmt: skip
+            first = dict.fromkeys(domains, 1 / count)
+            last = {name: float(k == seed) for k, name in enumerate(domains)}
+            weights_of(path, [(1, first), (90, first if method == "even" else last)])
+            Image.new("RGB", (64, 32), "red").save(path / "examples.png")
+
+
+@pytest.mark.parametrize(
+    ("count", "which", "spread"),
+    [(3, "few", "std"), (3, "few", "ci95"), (2, "two", "ci95"), (9, "many", "std")],
+)
+def test_nothing_is_drawn_outside_its_axes(outputs, count, which, spread):
+    unlike(outputs, count)
+    drawn = drawn_of(outputs, spread)
+    assert EVERY[which] <= set(drawn)
+    for name, one in drawn.items():
+        assert_inside(name, one.figure)
+
+
+def test_the_worst_and_the_best_domain_have_one_axis_that_holds_both(outputs):
+    unlike(outputs, 3)
+    worst, best = drawn_of(outputs)["best_and_worst_training_loss"].figure.axes
+    assert worst.get_ylim() == best.get_ylim()
+
+
 def assert_apart(drawn):
     figure = drawn.figure
     boxes = [(text, box) for text, box in text_boxes(figure) if box.width > 1]
@@ -251,8 +320,6 @@ def test_the_figures_are_the_same_bytes_again(outputs):
 
 
 def test_examples_are_drawn_only_where_the_licence_allows_it(outputs):
-    from PIL import Image
-
     path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "CC BY-SA 3.0"}})
     Image.new("RGB", (64, 32), "red").save(path / "examples.png")
     assert "examples" in drawn_of(outputs)
@@ -261,16 +328,12 @@ def test_examples_are_drawn_only_where_the_licence_allows_it(outputs):
 
 
 def test_examples_left_out_for_their_licence_are_named(outputs):
-    from PIL import Image
-
     path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "non-commercial use only"}})
     Image.new("RGB", (64, 32), "red").save(path / "examples.png")  # of a alone: the run sees to it
     assert drawn_of(outputs)["examples"].caption.endswith("Left out for their licence: b.")
 
 
 def test_no_examples_where_no_licence_allows_any(outputs):
-    from PIL import Image
-
     path = outputs.run(extra={"licences": {"a": "research", "b": "non-commercial use only"}})
     Image.new("RGB", (64, 32), "red").save(path / "examples.png")
     assert "examples" not in drawn_of(outputs)

@@ -1,8 +1,10 @@
 """Every figure that the runs of one data set allow, in the order of a report."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from robustmd import fonts
 from robustmd.report.figures import (
     best_and_worst,
     domain_losses,
@@ -22,6 +24,8 @@ from robustmd.report.figures import (
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.figures.traces import read_traces
 from robustmd.report.many import is_many
+from robustmd.report.names import clean
+from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
     from robustmd.report.result import SectionReport
@@ -33,6 +37,8 @@ def draw_all(one: "SectionReport") -> Iterator[Drawn]:
     Raises nothing for what runs lack: a figure that they do not allow is not there.
     """
     section, kind = one.section, one.table.spread
+    labels = [group.label for group in section.groups]
+    note = not_drawable(clean("".join([section.data, *section.domains, *labels])))
     traces = read_traces(section.runs)
     draw_weights = sorted_weights.draw if is_many(section.domains) else weights.draw_weights
     makers: tuple[Callable[[], Drawn | None], ...] = (
@@ -57,4 +63,4 @@ def draw_all(one: "SectionReport") -> Iterator[Drawn]:
     for make in makers:
         drawn = make()
         if drawn is not None:
-            yield drawn
+            yield replace(drawn, caption=f"{drawn.caption} {fonts.NOTE}") if note else drawn

@@ -17,7 +17,8 @@ def place_labels(axis: Axes, lines: Sequence[tuple[str, Band, Style]]) -> None:
     shown = [(label, band, style) for label, band, style in lines if len(band)]
     if not shown:
         return
-    ends = [(band.iterations[-1], band.mean[-1]) for _, band, _ in shown]
+    bottom = axis.get_ylim()[0]  # where a log axis has what is 0
+    ends = [(band.iterations[-1], max(band.mean[-1], bottom)) for _, band, _ in shown]
     box = axis.get_window_extent()
     points = axis.transData.transform(ends)[:, 1]
     wanted = (points - box.y0) / box.height

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -44,11 +45,12 @@ def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
         figure.subplots(2 if shown else 1, 2)
         whole, near = axes_of(figure)[:2], axes_of(figure)[2:]
         learned = list(zip(shown, looks, strict=True))
+        every = [front.best.group, *(point.group for point in front.points), *shown]
         for axis, (split, title) in zip((*whole, *near), SPLITS * 2, strict=False):
+            zoomed = axis in near
+            _scale(axis, _near(front, shown) if zoomed else every, front, split, kind, zoomed)
             _panel(axis, front, split, kind, learned)
-            axis.set_title(f"{title} loss [nats]{', near the star' if axis in near else ''}")
-        for axis, (split, _) in zip(near, SPLITS, strict=False):
-            _zoom(axis, _near(front, shown), _axes(front, split))
+            axis.set_title(f"{title} loss [nats]{', near the star' if zoomed else ''}")
         figure.suptitle(figure_text(data), fontsize=10)
         line = FIXED | {"linestyle": "-" if _is_pair(front) else ""}
         entries = [("fixed weights", line), ("best fixed weights", BEST)]
@@ -85,12 +87,12 @@ def _panel(
     kind: SpreadKind,
     learned: Sequence[tuple[Group, Style]],
 ) -> None:
+    """What lies in the axes as they are; a bar is cut at their edge."""
     x, y = _axes(front, split)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
     if _is_pair(front):
         means = [[point.group.estimate(q).mean for point in front.points] for q in (x, y)]
-        axis.plot(*means, color=FIXED["color"], linewidth=1.2, zorder=2)
+        line = _within(axis, *np.array(means))
+        axis.plot(*line, color=FIXED["color"], linewidth=1.2, zorder=2)
         for point in (front.points[0], front.points[-1]):
             _name(axis, point, x, y)
     for point in front.points:
@@ -100,10 +102,10 @@ def _panel(
     _mark(axis, front.best.group, x, y, kind, BEST | {"zorder": 5})
     _name(axis, front.best, x, y)
     if _is_pair(front):
-        ends = sorted((*axis.get_xlim(), *axis.get_ylim()))
-        same = ends[0], ends[-1]
+        lows, highs = zip(axis.get_xlim(), axis.get_ylim(), strict=True)
+        same = (max(lows), min(highs)) if max(lows) < min(highs) else ()
         look = {"color": "0.8", "linestyle": ":", "linewidth": 1.0, "zorder": 1}
-        axis.plot(same, same, scalex=False, scaley=False, **look)
+        axis.plot(same, same, **look)
     names = [f"on {name}" for name in front.domains]
     right, up = names if _is_pair(front) else ("mean over the domains", "worst domain")
     axis.set_xlabel(figure_text(right))
@@ -117,33 +119,62 @@ def _near(front: Front, shown: Sequence[Group]) -> list[Group]:
     return [best, *(group for group in shown if group.estimate(worst).mean <= most)]
 
 
-def _zoom(axis: Axes, groups: Sequence[Group], of: tuple[Quantity, Quantity]) -> None:
-    """Linear axes around the means of these groups, at least a tenth to either side."""
-    axis.set_xscale("linear")
-    axis.set_yscale("linear")
-    axis.locator_params(nbins=5)
-    for quantity, limit in zip(of, ("set_xlim", "set_ylim"), strict=True):
-        means = [group.estimate(quantity).mean for group in groups]
-        if min(means) > 0:
-            room = max(1.1, (max(means) / min(means)) ** 0.15)
-            getattr(axis, limit)(min(means) / room, max(means) * room)
+def _scale(
+    axis: Axes, groups: Sequence[Group], front: Front, split: str, kind: SpreadKind, zoomed: bool
+) -> None:
+    """Log axes around the means and bars of these groups; `zoomed`: linear ones around the means.
+    At least a tenth of room to either side; a loss of 0 stands at the lower end."""
+    for quantity, name in zip(_axes(front, split), "xy", strict=True):
+        found = [group.estimate(quantity) for group in groups]
+        means = [one.mean for one in found if one.mean > 0] or [1.0]
+        bars = [] if zoomed else [one.mean + (one.spread(kind) or 0.0) for one in found]
+        low, high = min(means), max(*means, *bars, 0.0)
+        room = max(1.1, (high / low) ** 0.15)
+        if not zoomed:
+            axis.set(**{f"{name}scale": "log"})
+        axis.set(**{f"{name}lim": (low / room, high * room)})
+    if zoomed:
+        axis.locator_params(nbins=5)
+
+
+def _within(axis: Axes, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points that lie in the axes; those of a loss of 0 at the lower end of log axes."""
+    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
+    if axis.get_xscale() == "log":
+        x, y = np.maximum(x, left), np.maximum(y, bottom)
+    inside = (left <= x) & (x <= right) & (bottom <= y) & (y <= top)
+    return x[inside], y[inside]
 
 
 def _mark(
     axis: Axes, group: Group, x: Quantity, y: Quantity, kind: SpreadKind, look: Style
 ) -> None:
     across, up = group.estimate(x), group.estimate(y)
-    xerr, yerr = across.spread(kind), up.spread(kind)
-    axis.errorbar(across.mean, up.mean, yerr, xerr, elinewidth=0.7, **look)
+    at = _within(axis, np.array([across.mean]), np.array([up.mean]))
+    if not len(at[0]):
+        return
+    bars = []
+    for one, middle, (low, high) in zip(
+        (across, up), at, (axis.get_xlim(), axis.get_ylim()), strict=True
+    ):
+        half = one.spread(kind)
+        ends = (np.minimum(half, middle - low), np.minimum(half, high - middle)) if half else None
+        bars.append(ends)
+    axis.errorbar(*at, bars[1], bars[0], elinewidth=0.7, **look)
 
 
 def _name(axis: Axes, point: Fixed, x: Quantity, y: Quantity) -> None:
     """The point's weights beside it, for two domains."""
     if len(point.weights) > 2:
         return
-    at = point.group.estimate(x).mean, point.group.estimate(y).mean
+    means = (np.array([point.group.estimate(quantity).mean]) for quantity in (x, y))
+    at = _within(axis, *means)
+    if not len(at[0]):
+        return
     text = f"({', '.join(f'{weight:.3g}' for weight in point.weights)})"
-    axis.annotate(text, at, (5, 6), textcoords="offset points", fontsize=7, color="0.3")
+    axis.annotate(
+        text, (at[0][0], at[1][0]), (5, 6), textcoords="offset points", fontsize=7, color="0.3"
+    )
 
 
 def _what(front: Front) -> str:

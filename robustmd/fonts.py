@@ -1,0 +1,86 @@
+"""Letters for names in any script: those that DejaVu Sans lacks come from an installed font that
+has them; what no font has is escaped."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+DEFAULT = "DejaVu Sans"  # ships with matplotlib
+EVERYTHING = ("Last Resort", "Adobe Blank")  # a box, or nothing, for each letter there is
+NOTE = "Letters that no installed font has are written as their code points (\\u732b)."
+_SURELY = re.compile("[ -~\u00a0-\u024f–—…−]*")  # known without a look into the font
+
+
+@dataclass(frozen=True)
+class Font:
+    """An installed font: its family, as matplotlib finds it, and its file."""
+
+    family: str
+    path: str
+
+
+def lacking(text: str) -> frozenset[str]:
+    """The letters of the text that `DEFAULT` does not have."""
+    if _SURELY.fullmatch(text):
+        return frozenset()
+    return frozenset(text) - _default_letters()
+
+
+@cache
+def font_with(letters: frozenset[str]) -> Font | None:
+    """The first installed font, by family, that has all these letters; None where there is none."""
+    from matplotlib import font_manager  # noqa: PLC0415 - slow to load, and few names need it
+
+    regular = (
+        one
+        for one in font_manager.fontManager.ttflist
+        if one.style == "normal" and not one.name.startswith(EVERYTHING)
+    )
+    for one in sorted(regular, key=lambda one: (one.name, abs(_weight(one.weight) - 400))):
+        if letters <= _letters(one.fname):
+            return Font(one.name, one.fname)
+    return None
+
+
+def escaped(text: str, letters: Iterable[str]) -> str:
+    """The text with these letters as code points: "\\u732b", "\\U0001f431"."""
+    codes = {ord(c): f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}" for c in letters}
+    return text.translate(codes)
+
+
+def in_one_font(text: str) -> tuple[str, Font | None]:
+    """The text as one font can draw it, and that font; None: `DEFAULT`, with the rest escaped."""
+    missing = lacking(text)
+    font = font_with(frozenset(text)) if missing else None
+    return (text, font) if font is not None else (escaped(text, missing), None)
+
+
+def width(text: str) -> int:
+    """How many letters' room it takes: Chinese and the like are twice as wide."""
+    return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+
+
+@cache
+def _default_letters() -> frozenset[str]:
+    from matplotlib import font_manager  # noqa: PLC0415
+
+    return _letters(font_manager.findfont(DEFAULT))
+
+
+@cache
+def _letters(path: str) -> frozenset[str]:
+    """None of a font that cannot be read."""
+    from matplotlib import font_manager  # noqa: PLC0415
+
+    try:
+        return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
+    except (OSError, RuntimeError):
+        return frozenset()
+
+
+def _weight(weight: str | int) -> int:
+    from matplotlib import font_manager  # noqa: PLC0415
+
+    return weight if isinstance(weight, int) else font_manager.weight_dict.get(weight, 400)
