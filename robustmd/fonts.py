@@ -46,7 +46,7 @@ def font_with(letters: frozenset[str]) -> Font | None:
 
 def escaped(text: str, letters: Iterable[str]) -> str:
     """The text with these letters as code points: "\\u732b", "\\U0001f431"."""
-    codes = {ord(c): f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}" for c in letters}
+    codes = {ord(c): c.encode("unicode_escape").decode() for c in letters}
     return text.translate(codes)
 
 

@@ -98,7 +98,7 @@ def paint_pdf(sheet: Sheet, stream: IO[bytes]) -> None:
             text.x,
             text.y,
             shown.replace("$", r"\$"),  # a dollar would begin a formula
-            fontproperties=FontProperties(family=DEFAULT, fname=font and font.path),
+            fontproperties=FontProperties(family=DEFAULT, fname=font.path if font else None),
             fontsize=text.size * POINTS_A_PIXEL,
             color=text.colour,
             ha=aligns[text.align],
