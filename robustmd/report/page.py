@@ -1,5 +1,6 @@
 """The page that ties a report together: README.md in the report's folder."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,7 +60,7 @@ def section_markdown(one: SectionReport, images: Sequence[DrawnFile]) -> str:
         parts.append(
             f"No paired differences: they need {markdown(section.baseline)} and another mixture on "
             "the same data, trained in the same way, with a seed in common "
-            f"(`robustmd train -m {_data(section)} method=even,opt seed=0,1,2`).\n"
+            f"(`{_pair_command(section)}`).\n"
         )
     if one.fair is not None:
         parts += ["### The fair protocol\n", fair_markdown(one.fair)]
@@ -126,10 +127,11 @@ def _protocol(section: Section) -> str:
     )
 
 
-def _data(section: Section) -> str:
-    """What chooses its data on the command line."""
-    unseen = f" 'data.unseen=[{','.join(section.unseen)}]'" if section.unseen else ""
-    return clean(f"data={section.runs[0].data}{unseen}").replace("`", "?")
+def _pair_command(section: Section) -> str:
+    """What would train two methods on its domains; names are anybody's text, so quoted."""
+    unseen = [f"data.unseen=[{','.join(section.unseen)}]"] if section.unseen else []
+    overrides = [f"data={section.runs[0].data}", *unseen, "method=even,opt", "seed=0,1,2"]
+    return clean(shlex.join(["robustmd", "train", "-m", *overrides])).replace("`", "?")
 
 
 def _setting(key: str) -> str:

@@ -8,7 +8,7 @@ from robustmd.report.messages import messages
 
 
 def runs(*warnings, domains=("svhn", "s 8", "σ=4")):
-    return [SimpleNamespace(summary={"warnings": said}, domains=domains) for said in warnings]
+    return [SimpleNamespace(summary={"warnings": said}, measured=domains) for said in warnings]
 
 
 @pytest.mark.parametrize(

@@ -243,3 +243,10 @@ def test_settings_that_differ_are_rows_of_their_own_and_need_every_domain(output
 def tables(outputs):
     found, _ = sections(collect(outputs.root).runs)
     return leave_one_out(found, Selection(), "std")
+
+
+def test_the_command_on_the_page_keeps_the_same_domain_out(outputs, tmp_path, tables_only):
+    train = dict.fromkeys(("a", "b", "c; touch x"), (0.5, 80.0))
+    outputs.run("even", data="folder", unseen=["c; touch x"], train=train)
+    text = write_report(outputs.root, tmp_path / "report").page.read_text("utf-8")
+    assert "train -m data=folder 'data.unseen=[c; touch x]' method=even,opt" in text
