@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from robustmd.errors import UserError
 from robustmd.runs import files
@@ -19,9 +20,8 @@ Say = Callable[[str], None]
 
 def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
     """Write `checkpoints/iteration-<n>.pt`, then drop all but the last two."""
-    folder = run / files.CHECKPOINTS
-    _write(folder / f"iteration-{iteration:08d}.pt", state)
-    for old in _all(folder)[:-KEPT]:
+    _write(run / files.CHECKPOINTS / f"iteration-{iteration:08d}.pt", state)
+    for old in _all(run)[:-KEPT]:
         old.unlink()
 
 
@@ -32,7 +32,7 @@ def newest_first(run: Path, say: Say = lambda _: None) -> Iterator[tuple[int, di
         run: the run's directory.
         say: is told of the damage, in one line for each file.
     """
-    for path in reversed(_all(run / files.CHECKPOINTS)):
+    for path in reversed(_all(run)):
         try:
             yield int(path.stem.rpartition("-")[2]), _read(path)
         except UserError as error:
@@ -41,12 +41,12 @@ def newest_first(run: Path, say: Say = lambda _: None) -> Iterator[tuple[int, di
 
 def save_final_model(run: Path, model_state: dict[str, Any]) -> None:
     """Keep the final model; the checkpoints stay until the run is known to be finished."""
-    _write(run / files.CHECKPOINTS / files.FINAL_MODEL, model_state)
+    _write(run / files.FINAL_MODEL, model_state)
 
 
 def drop(run: Path) -> None:
     """Remove the checkpoints of a finished run; its final model stays."""
-    for old in _all(run / files.CHECKPOINTS):
+    for old in _all(run):
         old.unlink()
 
 
@@ -56,14 +56,15 @@ def load_final_model(run: Path) -> dict[str, Any]:
     Raises:
         UserError: it is not there or is no model of ours.
     """
-    path = run / files.CHECKPOINTS / files.FINAL_MODEL
-    if not path.is_file():
+    path = run / files.FINAL_MODEL
+    if not os.path.lexists(path):
         raise UserError(f"{path}: no such file; the run has no final model: train it first")
     return _read(path)
 
 
-def _all(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.glob("iteration-*.pt") if p.stem[10:].isdecimal())
+def _all(run: Path) -> list[Path]:
+    found = (run / files.CHECKPOINTS).glob("iteration-*.pt")
+    return sorted(path for path in found if path.stem[10:].isdecimal())
 
 
 def _write(path: Path, state: dict[str, Any]) -> None:
@@ -80,8 +81,10 @@ def _read(path: Path) -> dict[str, Any]:
     import torch  # noqa: PLC0415
 
     try:
-        _check_whole(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with files.reading(path) as stream:
+            _check_whole(stream)
+            stream.seek(0)
+            state = torch.load(stream, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{path}: cannot be read as a checkpoint ({words})") from None
@@ -90,12 +93,12 @@ def _read(path: Path) -> dict[str, Any]:
     return state
 
 
-def _check_whole(path: Path) -> None:
+def _check_whole(stream: IO[bytes]) -> None:
     """Check every byte against the archive's checksums, which torch writes but does not read.
 
     Nothing in it may be compressed: then it holds no more than its own size.
     """
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(stream) as archive:
         if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
             raise ValueError("it is compressed")
         damaged = archive.testzip()

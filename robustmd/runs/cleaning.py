@@ -9,7 +9,8 @@ from pathlib import Path
 
 from robustmd.errors import UserError
 from robustmd.runs import files, lock
-from robustmd.runs.untrusted import Unreadable, read_json
+from robustmd.runs.reader import status_of
+from robustmd.runs.untrusted import Unreadable
 
 
 def remove(path: Path, root: Path) -> None:
@@ -30,8 +31,7 @@ def remove(path: Path, root: Path) -> None:
         what = f"holds {foreign[0]}, which" if foreign else "has a name that"
         raise UserError(f"{path}: {what} no run of ours has; left as it is")
     with lock.held(path / files.LOCK):
-        status = _status(path, root)
-        if status == "finished" or (status is None and _has_final_model(path)):
+        if _may_have_finished(path):
             raise UserError(f"{path}: has finished, or may have; left as it is")
         shutil.rmtree(path)  # follows no symbolic link
     for folder in _up_to(path.parent, root):
@@ -44,15 +44,11 @@ def _is_ours(child: Path) -> bool:
     return child.name in files.ALL or re.fullmatch(files.LEFTOVER, child.name) is not None
 
 
-def _status(path: Path, root: Path) -> object:
+def _may_have_finished(path: Path) -> bool:
     try:
-        return read_json(path / files.SUMMARY, root).get("status")
+        return status_of(path) == "finished"
     except Unreadable:
-        return None
-
-
-def _has_final_model(path: Path) -> bool:
-    return (path / files.CHECKPOINTS / files.FINAL_MODEL).exists()
+        return True
 
 
 def _up_to(folder: Path, root: Path) -> Iterable[Path]:

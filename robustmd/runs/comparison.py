@@ -87,7 +87,7 @@ def _without_seconds(rows: Sequence[Measurement]) -> list[Measurement]:
 
 def _weights(run: Run) -> list[tuple[Any, ...]]:
     try:
-        rows = read_table(run.path / files.WEIGHTS, run.root, WEIGHTS_COLUMNS)
+        rows = read_table(run.path / files.WEIGHTS, WEIGHTS_COLUMNS)
     except Unreadable as reason:
         raise UserError(f"{run.path}: {reason}; run it again with force=true") from None
     # NaN, the loss of a domain that was not drawn, is not equal to itself; None is.

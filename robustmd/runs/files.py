@@ -1,11 +1,18 @@
-"""The names of the files in a run directory, and writing one so that it is whole or not there."""
+"""The names of the files in a run directory, and the one way to open them, to read or to write.
+
+A run directory may be somebody else's. No symbolic link in it is followed, and no pipe or device
+keeps anybody waiting: what is no plain file raises OSError before a byte is read or written.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import io
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +27,7 @@ ENVIRONMENT = "environment.json"
 PREDICTIONS = "predictions.npz"
 LOG = "train.log"
 CHECKPOINTS = "checkpoints"
-FINAL_MODEL = "final.pt"
+FINAL_MODEL = "checkpoints/final.pt"
 LOCK = "lock"
 EXAMPLES = "examples.png"
 LICENCES = "licences"
@@ -32,6 +39,42 @@ LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer 
 
 METRICS_HEADER = ("iteration", "seconds", "split", "domain", "loss", "accuracy", "examples")
 WEIGHTS_HEADER = ("iteration", "domain", "weight", "batch_loss")
+
+
+# Zero where a system knows none of them.
+_OWN_ONLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+def opened(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of the plain file `path`.
+
+    Raises:
+        OSError: it is a symbolic link, a pipe, a folder or a device; its folder is a link; or the
+            system refuses.
+    """
+    with _named_in_errors(path):
+        if path.is_symlink() or path.parent.is_symlink():
+            raise OSError(errno.ELOOP, "is reached by a symbolic link: not followed")
+        descriptor = os.open(path, flags | _OWN_ONLY, 0o666)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "is not a file")
+    return descriptor
+
+
+def reading(path: Path) -> IO[bytes]:
+    """The plain file `path`, to be read. Raises as `opened`."""
+    return io.BufferedReader(io.FileIO(opened(path)))
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raises OSError where `folder` is no folder of its own, or holds what is neither file nor
+    folder: a symbolic link leads out of it, a pipe keeps its reader waiting."""
+    for path in (folder, *folder.iterdir()):
+        mode = path.lstat().st_mode
+        if not (stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and path != folder)):
+            what = "is a symbolic link" if stat.S_ISLNK(mode) else "is neither file nor folder"
+            raise OSError(errno.EINVAL, f"{what}, which no run has: remove it", str(path))
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
@@ -55,12 +98,30 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
             raise
 
 
-def append(path: Path, text: str) -> None:
-    """Add text to a file that is there; one that has gone is not begun anew."""
+def append(path: Path, text: str, *, create: bool = False) -> None:
+    """Add text to a file; one that has gone is begun anew only where `create` says so."""
     with _named_in_errors(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
-        with os.fdopen(descriptor, "ab") as stream:
+        flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT if create else 0)
+        with os.fdopen(opened(path, flags), "ab") as stream:
             stream.write(text.encode("utf-8"))
+
+
+def truncate(path: Path, length: int) -> None:
+    """Cut the file's end off."""
+    descriptor = opened(path, os.O_WRONLY)
+    try:
+        os.ftruncate(descriptor, length)
+    finally:
+        os.close(descriptor)
+
+
+def sha256(path: Path) -> str:
+    """Of all its bytes, in hex."""
+    digest = hashlib.sha256()
+    with _named_in_errors(path), reading(path) as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -73,7 +134,7 @@ class Extent:
     @classmethod
     def of(cls, path: Path, length: int | None = None) -> Extent:
         """The first `length` bytes (None: all), which are made to last on the disk."""
-        with _named_in_errors(path), path.open("rb") as stream:
+        with _named_in_errors(path), reading(path) as stream:
             content = stream.read() if length is None else stream.read(length)
             os.fsync(stream.fileno())
         return cls(len(content), hashlib.sha256(content).hexdigest())

@@ -27,7 +27,7 @@ def canonical(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [canonical(inner) for inner in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return float(value) + 0.0  # which makes -0.0 the same as 0
     return value
 
 

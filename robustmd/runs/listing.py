@@ -58,13 +58,21 @@ def list_runs(outputs: Path) -> list[Listed]:
     if not outputs.is_dir():
         raise UserError(f"{outputs}: no such folder; name the one that holds your runs")
     root = outputs.resolve()
-    return [_listed(path, root) for path in find_run_directories(root).run_directories]
+    found = map(_listed, find_run_directories(root).run_directories)
+    return [one for one in found if one is not None]
 
 
-def _listed(path: Path, root: Path) -> Listed:
-    config, summary, environment, message = _facts(path, root)
+def _listed(path: Path) -> Listed | None:
+    """None where the directory has been removed since it was found."""
+    config, summary, environment, message = _facts(path)
     status = summary.get("status")
-    holder = lock.holder(path / files.LOCK)
+    try:
+        holder, age = lock.holder(path / files.LOCK), _age(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        holder, age, status = None, 0.0, None
+        message = f"{files.LOCK}: {error.strerror}"
     if holder is not None:
         status, message = "running", holder
     elif not isinstance(status, str) or not config:
@@ -81,14 +89,14 @@ def _listed(path: Path, root: Path) -> Listed:
         message,
         _count(summary, "iterations_done"),
         _count(summary, "iterations"),
-        _worst_loss(path, root, config, summary),
-        _age(path),
+        _worst_loss(path, config, summary),
+        age,
         config,
         environment,
     )
 
 
-def _facts(path: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
+def _facts(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
     """config, summary, environment, and the reason where one of the first two is unreadable."""
     found: list[dict[str, Any]] = []
     message = ""
@@ -98,7 +106,7 @@ def _facts(path: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any], dict
         (files.CONFIG, read_yaml),
     ):
         try:
-            found.append(read(path / name, root))
+            found.append(read(path / name))
         except Unreadable as reason:
             found.append({})
             message = str(reason)
@@ -112,12 +120,12 @@ def _count(summary: Mapping[str, Any], name: str) -> int | None:
 
 
 def _worst_loss(
-    path: Path, root: Path, config: Mapping[str, Any], summary: Mapping[str, Any]
+    path: Path, config: Mapping[str, Any], summary: Mapping[str, Any]
 ) -> float | None:
     domains = summary.get("domains")
     try:
         unseen = unseen_domains(config, summary)
-        rows = read_table(path / files.METRICS, root, METRICS_COLUMNS)
+        rows = read_table(path / files.METRICS, METRICS_COLUMNS)
     except Unreadable:
         return None
     losses: dict[int, dict[str, float]] = defaultdict(dict)

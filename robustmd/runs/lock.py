@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from robustmd.errors import UserError
+from robustmd.runs import files
 from robustmd.runs.holder import Holder, read, write
 
 try:
@@ -42,6 +43,7 @@ def held(path: Path, say: Say = lambda _: None) -> Iterator[None]:
 
     Raises:
         UserError: another process has it; says which.
+        OSError: `path` is no plain file, or the system refuses.
     """
     descriptor, locked = _opened_and_locked(path)
     try:
@@ -62,10 +64,14 @@ def held(path: Path, say: Say = lambda _: None) -> Iterator[None]:
 
 
 def holder(path: Path) -> str | None:
-    """Who holds the lock file `path` now, in words; None: nobody that can be seen from here."""
+    """Who holds the lock file `path` now, in words; None: nobody that can be seen from here.
+
+    Raises:
+        OSError: `path` is no plain file.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
+        descriptor = files.opened(path)
+    except (FileNotFoundError, PermissionError):
         return None
     try:
         named = read(descriptor)
@@ -82,7 +88,7 @@ def _opened_and_locked(path: Path) -> tuple[int, bool]:
     """A descriptor of the file, and whether the system's lock is on it (else it has none)."""
     patience = time.monotonic() + PATIENCE
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = files.opened(path, os.O_RDWR | os.O_CREAT)
         locked = _flock(descriptor)
         if locked is not False and _is_still(path, descriptor):
             return descriptor, bool(locked)
@@ -115,7 +121,7 @@ def _is_renewed(path: Path, before: Holder, say: Say) -> bool:
 
 
 def _stamp(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY)  # a network file system looks anew when one opens
+    descriptor = files.opened(path)  # a network file system looks anew when one opens
     try:
         return os.fstat(descriptor).st_mtime_ns
     finally:
@@ -164,6 +170,6 @@ def _flock(descriptor: int, *, shared: bool = False) -> bool | None:
 def _is_still(path: Path, descriptor: int) -> bool:
     """Whether the opened file is the one at `path`: its run may have been removed in between."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False

@@ -4,6 +4,7 @@ A report may use the numbers of `Collection.runs` only; whatever else was found 
 its reason.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from robustmd.runs.soundness import (
     gaps,
     is_integer,
 )
-from robustmd.runs.untrusted import Unreadable, read_json, read_table, read_yaml
+from robustmd.runs.untrusted import Missing, Unreadable, read_json, read_table, read_yaml
 
-__all__ = ["Collection", "Measurement", "Problem", "Run", "collect"]
+STATUSES = ("running", "finished", "interrupted", "failed", "diverged")
+
+__all__ = ["Collection", "Measurement", "Problem", "Run", "collect", "judge", "status_of"]
 
 
 def collect(outputs: Path) -> Collection:
@@ -47,14 +50,14 @@ def collect(outputs: Path) -> Collection:
     problems = [Problem(path, reason, "directory") for path, reason in found.others]
     runs: list[Run] = []
     for path in found.run_directories:
-        run, said = _judge(path, root)
+        run, said = judge(path, root)
         problems += said
         if run is not None:
             runs.append(run)
     return Collection(root, tuple(runs), tuple(sorted(problems, key=lambda p: p.path)))
 
 
-def _judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
+def judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
     """The run in `path` if its numbers may be used, and all there is to say about it."""
     facts: dict[str, Any] = {}
     unmeasured: Run | None = None
@@ -63,7 +66,7 @@ def _judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
         unmeasured = Run(**facts)
         if unmeasured.status != "finished":
             raise Unreadable(_unfinished(unmeasured))
-        table = read_table(path / files.METRICS, root, METRICS_COLUMNS)
+        table = read_table(path / files.METRICS, METRICS_COLUMNS)
         rows = [Measurement(*row) for row in table]
         final = final_measurement(rows, unmeasured)
         compare_with_summary(final, unmeasured)
@@ -78,13 +81,29 @@ def _judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
     return run, problems
 
 
+def status_of(path: Path) -> str | None:
+    """What the run in `path` says of itself; None where it was ended before it said anything.
+
+    Raises `Unreadable` where that is not known: something is damaged.
+    """
+    try:
+        status = read_json(path / files.SUMMARY).get("status")
+    except Missing:
+        if os.path.lexists(path / files.FINAL_MODEL):
+            raise
+        return None
+    if status not in STATUSES:
+        raise Unreadable("summary.json names no status")
+    return str(status)
+
+
 def _read_facts(path: Path, root: Path) -> tuple[dict[str, Any], list[str]]:
     """Arguments of `Run` but for the measurements, and remarks that leave nothing out."""
-    config = read_yaml(path / files.CONFIG, root)
-    summary = read_json(path / files.SUMMARY, root)
+    config = read_yaml(path / files.CONFIG)
+    summary = read_json(path / files.SUMMARY)
     remarks: list[str] = []
     try:
-        environment = read_json(path / files.ENVIRONMENT, root)
+        environment = read_json(path / files.ENVIRONMENT)
     except Unreadable as reason:
         environment = {}
         remarks.append(f"{reason}: which bytes it was trained on is not known")

@@ -144,7 +144,7 @@ class Run:
 
     def _rows(self, name: str, columns: Mapping[str, type]) -> list[tuple[Any, ...]]:
         try:
-            return read_table(self.path / name, self.root, columns)
+            return read_table(self.path / name, columns)
         except Unreadable as reason:
             raise UserError(f"{self.path}: {reason}; run it again with force=true") from None
 

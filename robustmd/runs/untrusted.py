@@ -9,93 +9,86 @@ from __future__ import annotations
 import csv
 import io
 import json
-import stat
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
+from typing import Any
 
 import yaml
 
-if TYPE_CHECKING:
-    import numpy as np
+from robustmd.runs import files
+from robustmd.runs.plain_yaml import plain_value
 
 MAX_BYTES = 64 * 2**20  # a metrics.csv of 4 domains and 200,000 measurements is smaller
+LESS = {files.CONFIG: 2**18, files.ENVIRONMENT: 2**20, files.SUMMARY: 2**24, files.EXAMPLES: 2**24}
 MAX_INTEGER = 2**53  # exact in int64 and float64 alike
-
-# Same result as yaml.safe_load; libyaml is ten times as fast where PyYAML was built with it.
-_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_DEPTH = 20  # of lists and mappings in one another; a run of ours has six
 
 
 class Unreadable(Exception):
     """Why a file or directory cannot be used, in one line."""
 
 
-def read_text(path: Path, root: Path) -> str:
-    """Text of a regular file that lies below `root`; a symbolic link out of the tree is refused.
+class Missing(Unreadable):
+    """There is no such file."""
 
-    Raises `Unreadable` when the file is missing, not regular (a pipe would block the report),
-    larger than `MAX_BYTES`, not UTF-8, or elsewhere. `root` must be resolved.
+
+def read_bytes(path: Path) -> bytes:
+    """All of a file of the run's own.
+
+    Raises `Unreadable` when it is missing, no plain file (a link is not followed, a pipe would
+    block the report) or larger than files of its name are.
     """
+    most = LESS.get(path.name, MAX_BYTES)
     try:
-        _check_regular(path, root)
-        return path.read_text(encoding="utf-8")
+        with files.reading(path) as stream:
+            content = stream.read(most + 1)
+    except FileNotFoundError:
+        raise Missing(f"{path.name} is missing") from None
+    except OSError as error:
+        raise Unreadable(f"{path.name}: {error.strerror}") from None
+    if len(content) > most:
+        raise Unreadable(f"{path.name} has more than {most} bytes")
+    return content
+
+
+def read_text(path: Path) -> str:
+    """Its text. Raises `Unreadable`, also for what is not UTF-8."""
+    try:
+        return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError:
         raise Unreadable(f"{path.name} is not UTF-8 text") from None
-    except OSError as error:
-        raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from None
 
 
-def _check_regular(path: Path, root: Path) -> None:
-    """Raises `Unreadable` for whatever is no plain file of bearable size below `root`."""
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Mapping of a YAML file, of plain values only: see `plain_value`. Raises `Unreadable`."""
+    text = read_text(path)
     try:
-        if path.is_symlink() and not path.resolve().is_relative_to(root):
-            raise Unreadable(f"{path.name} is a symbolic link out of the tree: not followed")
-        found = path.stat()
-    except FileNotFoundError:
-        raise Unreadable(f"{path.name} is missing") from None
-    except (OSError, RuntimeError) as error:  # Python < 3.13: RuntimeError for a loop of links
-        detail = getattr(error, "strerror", None) or "a loop of symbolic links"
-        raise Unreadable(f"{path.name} cannot be read: {detail}") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise Unreadable(f"{path.name} is not a file")
-    if found.st_size > MAX_BYTES:
-        raise Unreadable(f"{path.name} has {found.st_size} bytes, more than {MAX_BYTES}")
+        return _checked(plain_value(text, MAX_DEPTH), path)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" from line {mark.line + 1} on" if mark is not None else ""
+        raise Unreadable(f"{path.name} is not valid YAML{where}") from None
+    except ValueError as error:
+        raise Unreadable(f"{path.name} {error}") from None
 
 
-def read_yaml(path: Path, root: Path) -> dict[str, Any]:
-    """Mapping of a YAML file, by the safe loader; aliases are refused, since few bytes can unfold
-    into endlessly many. Raises `Unreadable`."""
-    text = read_text(path, root)
-    try:
-        if "*" in text and any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(text)):
-            raise Unreadable(f"{path.name} has YAML aliases, which a run never writes")
-        content = yaml.load(text, Loader=_YAML_LOADER)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError) as error:
-        raise Unreadable(f"{path.name} is not valid YAML{_yaml_line(error)}") from None
-    return _as_mapping(content, path)
-
-
-def read_json(path: Path, root: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     """Mapping of a JSON file. Raises `Unreadable`."""
-    text = read_text(path, root)
+    text = read_text(path)
     try:
-        content = json.loads(text)
+        return _checked(json.loads(text), path)
     except json.JSONDecodeError as error:
         raise Unreadable(f"{path.name} is not valid JSON from line {error.lineno} on") from None
     except (ValueError, RecursionError):
         raise Unreadable(f"{path.name} is not valid JSON") from None
-    return _as_mapping(content, path)
 
 
-def read_table(path: Path, root: Path, columns: Mapping[str, type]) -> list[tuple[Any, ...]]:
+def read_table(path: Path, columns: Mapping[str, type]) -> list[tuple[Any, ...]]:
     """Rows of a CSV file, each a tuple in the order of `columns` (name -> int, float or str).
 
     Columns not asked for are ignored. Raises `Unreadable` with the line of the first fault.
     """
-    reader = csv.reader(io.StringIO(read_text(path, root), newline=""))
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
     try:
         header = next(reader, [])
         missing = [name for name in columns if name not in header]
@@ -108,25 +101,6 @@ def read_table(path: Path, root: Path, columns: Mapping[str, type]) -> list[tupl
         raise Unreadable(f"{where} is not a row of {','.join(columns)}") from None
 
 
-def read_array(path: Path, root: Path, name: str) -> np.ndarray:
-    """One array of an .npz file, without pickle. Raises `Unreadable`, also for an array that
-    unpacks to more than `MAX_BYTES`."""
-    import numpy as np  # noqa: PLC0415
-
-    _check_regular(path, root)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            member = archive.getinfo(f"{name}.npy")
-            if member.file_size > MAX_BYTES:
-                raise Unreadable(f"{path.name}: {name} is larger than {MAX_BYTES} bytes")
-            data = archive.read(member)
-        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    except KeyError:
-        raise Unreadable(f"{path.name} has no {name}") from None
-    except (OSError, ValueError, EOFError, MemoryError, RuntimeError, zlib.error, BadZipFile):
-        raise Unreadable(f"{path.name} is not a file of arrays") from None
-
-
 def _integer(text: str) -> int:
     value = int(text)
     if abs(value) > MAX_INTEGER:
@@ -137,12 +111,24 @@ def _integer(text: str) -> int:
 _PARSERS: Mapping[type, Callable[[str], Any]] = {int: _integer, float: float, str: str}
 
 
-def _as_mapping(content: object, path: Path) -> dict[str, Any]:
+def _checked(content: object, path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise Unreadable(f"{path.name} holds no mapping")
+    _check(content, path, MAX_DEPTH)
     return content
 
 
-def _yaml_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f" from line {mark.line + 1} on" if mark is not None else ""
+def _check(value: object, path: Path, levels: int) -> None:
+    """Raises `Unreadable` for what nothing that works with the value should have to think of."""
+    if isinstance(value, dict | list):
+        if levels == 0:
+            raise Unreadable(f"{path.name} is nested more than {MAX_DEPTH} deep")
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check(inner, path, levels - 1)
+    elif isinstance(value, int) and abs(value) > 2**64:  # float() of more may raise
+        raise Unreadable(f"{path.name} has a number that is too large")
+    elif isinstance(value, str) and not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Unreadable(f"{path.name} has half of a character") from None

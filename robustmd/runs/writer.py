@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,14 @@ from robustmd.errors import printable
 from robustmd.runs import files, lock, untrusted
 from robustmd.runs.files import Extent
 from robustmd.runs.untrusted import Unreadable
+
+GROWING = (files.METRICS, files.WEIGHTS)
+
+
+def kept(*, predictions: bool) -> tuple[str, ...]:
+    """The files that a finished run has to have, beside its records and metrics.csv."""
+    names = (files.WEIGHTS, files.FINAL_MODEL)
+    return (*names, files.PREDICTIONS) if predictions else names
 
 
 class RunDirectory:
@@ -45,13 +52,13 @@ class RunDirectory:
     def config(self) -> dict[str, Any] | None:
         """config.yaml as plain data, likewise; what looks like a reference in it stays text."""
         try:
-            return untrusted.read_yaml(self.path / files.CONFIG, self.path.resolve())
+            return untrusted.read_yaml(self.path / files.CONFIG)
         except Unreadable:
             return None
 
     def _json(self, name: str) -> dict[str, Any] | None:
         try:
-            return untrusted.read_json(self.path / name, self.path.resolve())
+            return untrusted.read_json(self.path / name)
         except Unreadable:
             return None
 
@@ -63,9 +70,11 @@ class RunDirectory:
 
         Raises:
             UserError: another process has it.
+            OSError: it cannot be made, or holds what leads out of it.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with lock.held(self.path / files.LOCK, say):
+            files.refuse_foreign(self.path)
             for folder in (self.path, self.path / files.CHECKPOINTS):
                 files.remove_leftovers(folder)
             yield
@@ -109,8 +118,8 @@ class RunDirectory:
 
     def append_log(self, line: str) -> None:
         """One line of train.log, with the time of day."""
-        with (self.path / files.LOG).open("a", encoding="utf-8") as stream:
-            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n")
+        text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n"
+        files.append(self.path / files.LOG, text, create=True)
 
     def write_examples(self, png: bytes) -> None:
         """The sheet of examples of the data."""
@@ -124,18 +133,26 @@ class RunDirectory:
             lambda stream: np.savez_compressed(stream, **arrays),  # type: ignore[arg-type]
         )
 
+    def checksums(self, *, predictions: bool) -> dict[str, str]:
+        """{name: sha256} of what a finished run keeps for others to use."""
+        names = kept(predictions=predictions)
+        return {name: files.sha256(self.path / name) for name in names}
+
     # --- rows and where they end -------------------------------------------------------------
 
     def extents(self) -> dict[str, Extent]:
         """How far the files that grow have come, once that is safe on the disk."""
-        return {name: Extent.of(self.path / name) for name in (files.METRICS, files.WEIGHTS)}
+        return {name: Extent.of(self.path / name) for name in GROWING}
 
     def cut_back(self, extents: Mapping[str, Extent]) -> None:
         """Shorten the growing files to where a checkpoint was: later rows are not its.
 
         Raises:
-            Unreadable: a file is not what it was when the checkpoint was made; none is cut.
+            Unreadable: a file is not what it was when the checkpoint was made, or is none that
+                grows; none is cut.
         """
+        if set(extents) != set(GROWING):
+            raise Unreadable(f"it cuts other files than {' and '.join(GROWING)}")
         for name, extent in extents.items():
             try:
                 found = Extent.of(self.path / name, extent.length)
@@ -144,7 +161,7 @@ class RunDirectory:
             if found != extent:
                 raise Unreadable(f"{name} is not what it was then")
         for name, extent in extents.items():
-            os.truncate(self.path / name, extent.length)
+            files.truncate(self.path / name, extent.length)
 
     def _append(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
         text = io.StringIO()

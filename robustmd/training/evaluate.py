@@ -43,7 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     given = parser.parse_args(list(arguments))
     console = Console(highlight=False)
-    directory = RunDirectory(Path(given.run))
+    path = Path(given.run)
+    directory = RunDirectory(path.resolve() if path.is_symlink() else path)  # typed: trusted
     config = _config(directory, given.overrides)
     device = choose_device(config.runtime.device)
     if config.runtime.threads is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +10,10 @@ from robustmd import settings
 from robustmd.backbones.pretrained import WeightsFile
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
-from robustmd.runs import checkpoints
+from robustmd.runs import checkpoints, files
 from robustmd.runs.identity import canonical
-from robustmd.runs.reader import collect
+from robustmd.runs.reader import judge, status_of
+from robustmd.runs.untrusted import Unreadable, read_json
 from robustmd.runs.writer import RunDirectory
 
 SAME_FILES = {"data_fingerprint": "any", "weights_sha256": "any"}  # they are compared by themselves
@@ -29,8 +31,16 @@ def is_finished(
     Raises:
         UserError: it holds a run of others, or one that was damaged after it had finished.
     """
+    if config.force:
+        return False
+    try:
+        has_finished = status_of(directory.path) == "finished"
+        if has_finished:
+            _check_whole(directory)
+    except (Unreadable, UserError) as damage:
+        raise UserError(f"{directory.path}: damaged: {damage}; force=true trains it anew") from None
     there, environment = directory.config(), directory.environment()
-    if config.force or there is None or environment is None:
+    if there is None or environment is None:
         return False
     if not _same_settings(there, config):
         raise UserError(
@@ -48,15 +58,33 @@ def is_finished(
             f"{directory.path}: that run began with other weights (sha256 {str(begun)[:12]}, now "
             f"{str(now)[:12]}); {ELSE}"
         )
-    if (directory.summary() or {}).get("status") != "finished":
-        return False
-    damage = [p.reason for p in collect(directory.path).problems if p.scope == "run"]
-    if damage:
-        raise UserError(
-            f"{directory.path}: finished, but damaged since: {damage[0]}; force=true trains it anew"
-        )
-    checkpoints.drop(directory.path)  # a run killed at its very end has left them
-    return True
+    if has_finished:
+        checkpoints.drop(directory.path)  # a run killed at its very end has left them
+    return has_finished
+
+
+def _check_whole(directory: RunDirectory) -> None:
+    """Raises `Unreadable` or `UserError` for the first of a finished run's files that is damaged
+    or has gone. Runs from before checksums were recorded are held to being readable."""
+    path = directory.path
+    run, problems = judge(path, path)
+    if run is None:
+        raise Unreadable(problems[0].reason)
+    read_json(path / files.ENVIRONMENT)
+    recorded, evaluation = run.summary.get("sha256", {}), run.config.get("evaluation")
+    if not isinstance(recorded, dict):
+        raise Unreadable("summary.json names no sha256 of each file")
+    predictions = isinstance(evaluation, dict) and evaluation.get("predictions") is True
+    try:
+        found = directory.checksums(predictions=predictions)
+    except OSError as error:
+        name = os.path.relpath(error.filename, path)
+        raise Unreadable(f"{name}: {error.strerror}") from None
+    for name, digest in found.items():
+        if recorded.get(name, digest) != digest:
+            raise Unreadable(f"{name} is not what it was when the run finished")
+    if not recorded:
+        checkpoints.load_final_model(path)
 
 
 def _same_settings(there: Mapping[str, Any], config: settings.Config) -> bool:

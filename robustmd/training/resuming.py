@@ -61,6 +61,8 @@ def _take_up(session: Session, iteration: int, state: Mapping[str, Any]) -> None
         raise Unreadable("it is another run's")
     if state["learner"]["iteration"] != iteration:
         raise Unreadable(f"it says iteration {state['learner']['iteration']}")
+    if iteration > session.config.training.iterations:
+        raise Unreadable("the run is not that long")
     session.load_state(state)
     session.directory.cut_back({name: Extent(*found) for name, found in state["extents"].items()})
 

@@ -77,6 +77,7 @@ def run(
     weights_sha256 = weights.sha256 if weights else None
     read = {"data_fingerprint": domains.fingerprint, "weights_sha256": weights_sha256}
     directory = directory_of(config, read)
+    _refuse_links(directory.path, Path(config.paths.outputs or "."))
     announce(directory.path)
     try:
         with directory.locked(lambda line: _say(console, line)):
@@ -93,6 +94,12 @@ def run(
             f"{error.filename or directory.path}: {error.strerror or error}; "
             "free or open that place, or choose another with paths.outputs=FOLDER"
         ) from None
+
+
+def _refuse_links(path: Path, outputs: Path) -> None:
+    """The user's own folder may be a link; one below it leads to where nobody asked to write."""
+    if path.resolve() != outputs.resolve() / path.relative_to(outputs):
+        raise UserError(f"{path}: a symbolic link below {outputs} leads elsewhere; remove it")
 
 
 def _say(console: Console, line: str) -> None:

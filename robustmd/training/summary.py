@@ -60,6 +60,8 @@ def summarise(
     if skipped := int(learner.adversary.skipped):
         summary["skipped_updates"] = skipped
     if status == "finished":
+        predictions = config.evaluation.predictions
+        summary["sha256"] = session.directory.checksums(predictions=predictions)
         weights = learner.adversary.weights.tolist()
         summary["final"] = {
             split: {name: dataclasses.asdict(m) for name, m in measures.items()}

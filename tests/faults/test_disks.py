@@ -122,7 +122,7 @@ def test_a_file_in_the_way_is_named(train: Train, cut_off: Path, tmp_path: Path)
     (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
     (run / "summary.json").unlink()
     (run / "summary.json").mkdir()
-    assert "summary.json: Is a directory" in refused(train, tmp_path / "outputs")
+    assert "damaged: summary.json: is not a file" in refused(train, tmp_path / "outputs")
 
 
 def test_a_clock_that_is_set_back(

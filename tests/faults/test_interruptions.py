@@ -157,7 +157,7 @@ def test_a_finished_run_that_was_damaged_since_is_refused(
     (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
     path = run / "metrics.csv"
     path.write_text(path.read_text()[:-200])
-    with pytest.raises(UserError, match=r"finished, but damaged since: metrics\.csv"):
+    with pytest.raises(UserError, match=r"damaged: metrics\.csv"):
         train(tmp_path / "outputs", "method=opt")
 
 

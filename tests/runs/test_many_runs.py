@@ -15,9 +15,9 @@ def reads(monkeypatch):
     counts: Counter[Path] = Counter()
     read_text = untrusted.read_text
 
-    def counted(path, root):
+    def counted(path):
         counts[path] += 1
-        return read_text(path, root)
+        return read_text(path)
 
     monkeypatch.setattr(untrusted, "read_text", counted)
     return counts

@@ -164,7 +164,7 @@ def test_a_final_model_is_loaded_as_data_only(
     run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    torch.save({"w": Evil()}, run.path / files.CHECKPOINTS / files.FINAL_MODEL)
+    torch.save({"w": Evil()}, run.path / files.FINAL_MODEL)
     with pytest.raises(UserError, match="cannot be read as a checkpoint"):
         checkpoints.load_final_model(run.path)
     assert not (tmp_path / "evil").exists()

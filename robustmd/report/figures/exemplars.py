@@ -1,7 +1,6 @@
 """Example images of every domain, where a run kept some and the licence lets them be shown."""
 
 import io
-import stat
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,10 +11,9 @@ from robustmd.report.figures.drawn import Drawn
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.many import is_many, some_text
 from robustmd.report.style import figure_style, figure_text
-from robustmd.runs.run import Run
+from robustmd.runs import files
+from robustmd.runs.untrusted import Unreadable, read_bytes
 
-FILE = "examples.png"
-MAX_BYTES = 16 * 2**20
 MAX_PIXELS = 2**22
 
 
@@ -56,23 +54,13 @@ def draw(section: Section) -> Drawn | None:
 def _first_picture(section: Section) -> np.ndarray | None:
     """RGB [H, W, 3] uint8."""
     for run in section.runs:
-        content = _bytes(run)
-        if content is not None:
-            picture = _decoded(content)
-            if picture is not None:
-                return picture
+        try:
+            picture = _decoded(read_bytes(run.path / files.EXAMPLES))
+        except Unreadable:
+            continue
+        if picture is not None:
+            return picture
     return None
-
-
-def _bytes(run: Run) -> bytes | None:
-    """Of a regular file of the run's own; a symbolic link is not followed."""
-    path = run.path / FILE
-    try:
-        found = path.lstat()
-        is_sound = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
-        return path.read_bytes() if is_sound else None
-    except OSError:
-        return None
 
 
 def _decoded(content: bytes) -> np.ndarray | None:

@@ -54,9 +54,7 @@ def _losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def _weights(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Of weights.csv: the iterations with one finite weight a domain, thinned to `MOST_POINTS`."""
-    frame = pd.DataFrame(
-        read_table(run.path / files.WEIGHTS, run.root, COLUMNS), columns=[*COLUMNS]
-    )
+    frame = pd.DataFrame(read_table(run.path / files.WEIGHTS, COLUMNS), columns=[*COLUMNS])
     sound = frame[frame["domain"].isin(run.domains) & np.isfinite(frame["weight"])]
     last = sound.drop_duplicates(["iteration", "domain"], keep="last")
     table = last.pivot(index="iteration", columns="domain", values="weight")
