@@ -119,9 +119,7 @@ def _count(summary: Mapping[str, Any], name: str) -> int | None:
     return value if type(value) is int else None
 
 
-def _worst_loss(
-    path: Path, config: Mapping[str, Any], summary: Mapping[str, Any]
-) -> float | None:
+def _worst_loss(path: Path, config: Mapping[str, Any], summary: Mapping[str, Any]) -> float | None:
     domains = summary.get("domains")
     try:
         unseen = unseen_domains(config, summary)

@@ -1,0 +1,339 @@
+"""Run directories that somebody damaged, or made to reach out: nothing outside changes, no code
+runs, nobody waits, a finished run is kept, and every other run is still there."""
+
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from faults.conftest import Train
+from faults.fuzzing import ends_well, outcome_of
+from faults.tries import differences
+
+from robustmd.errors import UserError
+from robustmd.runs.listing import list_runs
+from robustmd.runs.reader import collect
+
+Damage = Callable[[Path], object]
+CANARY = "canary"
+
+
+def copied(run: Path, into: Path) -> Path:
+    """The run in an outputs tree of its own."""
+    shutil.copytree(run.parents[3], into / "outputs", symlinks=True)
+    return into / "outputs" / run.relative_to(run.parents[3])
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A folder beside the outputs, with files that a link may lead to."""
+    folder = tmp_path / "victim"
+    folder.mkdir()
+    (folder / "file").write_text("precious")
+    (folder / "iteration-00000001.pt").write_text("precious too")
+    return folder
+
+
+def state_of(folder: Path) -> dict[str, str]:
+    """{path: sha256 and time} of all in it."""
+    return {
+        str(path.relative_to(folder)): f"{path.lstat().st_mtime_ns} "
+        + (hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "")
+        for path in [folder, *folder.rglob("*")]
+    }
+
+
+def replaced(path: Path, make: Damage) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    make(path)
+
+
+def refused(train: Train, run: Path, *overrides: str) -> str:
+    with pytest.raises(UserError) as error:
+        train(run.parents[3], "method=opt", *overrides)
+    assert len(str(error.value).splitlines()) == 1
+    return str(error.value)
+
+
+# --- nothing leads out of the directory -----------------------------------------------------------
+
+NAMES = ("lock", "train.log", "metrics.csv", "weights.csv", "config.yaml", "summary.json")
+NAMES += ("environment.json", "predictions.npz", "examples.png", "checkpoints", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_is_not_followed(
+    train: Train, cut_off: Path, victim: Path, tmp_path: Path, name: str
+) -> None:
+    run, before = copied(cut_off, tmp_path), state_of(victim)
+    target = victim if name in ("checkpoints", "") else victim / "file"
+    replaced(run / name, lambda path: path.symlink_to(target))
+    assert "symbolic link" in refused(train, run)
+    ends_well(["runs", str(run.parents[3]), "--clean", "--yes"], codes=(0, 1))
+    assert state_of(victim) == before
+
+
+def test_a_link_above_the_run_is_not_followed(
+    train: Train, cut_off: Path, victim: Path, tmp_path: Path
+) -> None:
+    run, before = copied(cut_off, tmp_path), state_of(victim)
+    replaced(run.parents[1], lambda path: path.symlink_to(victim))
+    assert "symbolic link" in refused(train, run)
+    assert state_of(victim) == before
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "lock", "checkpoints", "summary.json"])
+def test_a_pipe_keeps_nobody_waiting(
+    train: Train, finished: Path, tmp_path: Path, name: str
+) -> None:
+    run = copied(finished, tmp_path)
+    replaced(run / name, os.mkfifo)
+    other = copied(finished, tmp_path / "other")
+    shutil.move(other.parents[3], run.parents[3] / "more")
+    code, out, _ = outcome_of(["runs", str(run.parents[3])])
+    assert code == 0
+    assert "2 runs: " in out
+    assert "is not a file" in out or name in ("checkpoints", "metrics.csv")
+    refused(train, run)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_checkpoint_that_is_no_file_is_passed_over(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path, make: Damage
+) -> None:
+    run = copied(cut_off, tmp_path)
+    replaced(max((run / "checkpoints").glob("iteration-*.pt")), make)
+    train(run.parents[3], "method=opt")
+    notes = json.loads((run / "summary.json").read_text())["notes"]
+    assert "cannot be read as a checkpoint" in notes[0]
+    assert notes[1] == "resumed after iteration 24"
+
+
+def test_a_checkpoint_cuts_no_other_file(
+    train: Train, finished: Path, cut_off: Path, victim: Path, tmp_path: Path
+) -> None:
+    run, before = copied(cut_off, tmp_path), state_of(victim)
+    newest = max((run / "checkpoints").glob("iteration-*.pt"))
+    state = torch.load(newest, weights_only=True)
+    state["extents"][str(victim / "file")] = (0, hashlib.sha256().hexdigest())
+    torch.save(state, newest)
+    train(run.parents[3], "method=opt")
+    notes = json.loads((run / "summary.json").read_text())["notes"]
+    assert "it cuts other files than metrics.csv and weights.csv" in notes[0]
+    assert state_of(victim) == before
+    assert differences(run, finished) == []
+
+
+# --- a finished run is kept -----------------------------------------------------------------------
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def say_another_status(path: Path) -> None:
+    path.write_text(path.read_text().replace('"finished"', '"finishef"'))
+
+
+DAMAGES = [
+    *[(name, Path.unlink) for name in ("environment.json", "summary.json", "config.yaml")],
+    *[(name, cut_in_half) for name in ("environment.json", "summary.json", "config.yaml")],
+    *[(name, Path.unlink) for name in ("weights.csv", "predictions.npz", "checkpoints/final.pt")],
+    *[(name, flip_a_bit) for name in ("weights.csv", "predictions.npz", "checkpoints/final.pt")],
+    ("summary.json", say_another_status),
+]
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGES)
+def test_a_finished_run_is_not_trained_over(
+    train: Train, finished: Path, tmp_path: Path, name: str, damage: Damage
+) -> None:
+    run = copied(finished, tmp_path)
+    damage(run / name)
+    before = state_of(run)
+    words = refused(train, run)
+    assert name in words
+    assert "force=true trains it anew" in words
+    assert state_of(run).keys() - {"lock"} == before.keys() - {"lock"}
+    assert (run / "metrics.csv").read_bytes() == (finished / "metrics.csv").read_bytes()
+
+
+def test_force_trains_a_damaged_run_anew(train: Train, finished: Path, tmp_path: Path) -> None:
+    run = copied(finished, tmp_path)
+    cut_in_half(run / "summary.json")
+    (run / "checkpoints" / "final.pt").unlink()
+    assert train(run.parents[3], "method=opt", "force=true").status == "finished"
+    assert differences(run, finished) == []
+
+
+def test_a_run_from_before_checksums_is_taken_for_finished_while_it_can_be_read(
+    train: Train, finished: Path, tmp_path: Path
+) -> None:
+    run = copied(finished, tmp_path)
+    summary = json.loads((run / "summary.json").read_text())
+    del summary["sha256"]
+    (run / "summary.json").write_text(json.dumps(summary))
+    assert train(run.parents[3], "method=opt").status == "kept"
+    flip_a_bit(run / "checkpoints" / "final.pt")
+    assert "final.pt" in refused(train, run)
+
+
+@pytest.mark.parametrize("left", [(), ("config.yaml",), ("config.yaml", "environment.json")])
+def test_a_run_killed_inside_its_first_writes_begins(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    run = copied(cut_off, tmp_path)
+    for path in run.iterdir():
+        if path.name not in left:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert train(run.parents[3], "method=opt").status == "finished"
+    assert differences(run, finished) == []
+
+
+# --- one bad directory never stops the others -----------------------------------------------------
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+CONFIGS = {
+    "tag": "x: !!bool nope",
+    "empty tag": 'x: !!int ""',
+    "set": "data: !!set {a, b}",
+    "base 60": f"seed: {':'.join(['1'] * 300)}.5",
+    "digits": f"method: {{name: opt, lam: {'9' * 400}}}",
+    "nesting": f"x: {nested(600)}",
+    "one star": f"x: '*'\ny: [{'a,' * 950_000}]",
+    "date": "seed: 2020-01-01",
+    "merge": "<<: 5",
+    "key": "? [1]\n: 2",
+}
+
+
+@pytest.mark.parametrize("content", CONFIGS.values(), ids=CONFIGS)
+def test_a_config_that_no_run_writes(outputs, content: str) -> None:
+    outputs.run("even", 0)
+    (outputs.run("even", 1) / "config.yaml").write_text(content)
+    assert [run.seed for run in collect(outputs.root).runs] == [0]
+    for arguments in ([], ["--failed"], ["--rerun-command"]):
+        ends_well(["runs", str(outputs.root), *arguments], codes=(0, 1))
+    assert len(list_runs(outputs.root)) == 2
+
+
+SUMMARIES = {
+    "digits": {"final": {"train": {"a": {"loss": 10**400, "accuracy": 80.0}}}},
+    "final": {"final": [1]},
+    "split": {"final": {"train": [1], "test": 5}},
+    "domain": {"final": {"train": {"a": 5, "b": None}, "test": {}}},
+    "examples": {"final": {"train": {"a": {"loss": 0.5, "accuracy": 80.0}}}},
+    "half a character": {"domains": ["\ud800", "b"]},
+    "nesting": {"notes": json.loads(nested(600))},
+}
+
+
+@pytest.mark.parametrize("values", SUMMARIES.values(), ids=SUMMARIES)
+def test_a_summary_that_no_run_writes(
+    train: Train, finished: Path, tmp_path: Path, values: dict[str, object]
+) -> None:
+    run = copied(finished, tmp_path)
+    path = run / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    for command in (["runs", str(run.parents[3])], ["evaluate", str(run)], ["reproduce", str(run)]):
+        ends_well(command, codes=(0, 1))
+    refused(train, run)
+
+
+def test_directories_may_be_removed_while_they_are_listed(outputs) -> None:
+    whole = outputs.root.parent / "whole"
+    for seed in range(5):
+        outputs.run("even", seed)
+    shutil.copytree(outputs.root, whole)
+    done = threading.Event()
+
+    def remove_and_bring_back() -> None:
+        while not done.is_set():
+            for run in outputs.root.glob("*/*/*/seed=*"):
+                shutil.rmtree(run)
+            shutil.copytree(whole, outputs.root, dirs_exist_ok=True)
+
+    thread = threading.Thread(target=remove_and_bring_back)
+    thread.start()
+    try:
+        for _ in range(40):
+            ends_well(["runs", str(outputs.root)])
+            collect(outputs.root)
+    finally:
+        done.set()
+        thread.join()
+
+
+# --- all at once ----------------------------------------------------------------------------------
+
+
+class Evil:
+    """What a pickle could run."""
+
+    def __reduce__(self):
+        return (os.mkdir, (CANARY,))
+
+
+def reach_out(run: Path, victim: Path) -> None:
+    """A finished run that tries whatever the rows above do, and to run code."""
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config["paths"] = {key: str(victim / key) for key in ("data", "cache", "outputs")}
+    config["data"]["root"] = str(victim)
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    environment = json.loads((run / "environment.json").read_text())
+    environment["overrides"] += [
+        f"+hydra.callbacks.x={{_target_: os.mkdir, name: {CANARY}}}",
+        f"hydra.run.dir={victim}",
+    ]
+    environment["folder"] = str(victim)
+    (run / "environment.json").write_text(json.dumps(environment))
+    torch.save({"w": Evil()}, run / "checkpoints" / "final.pt")
+    torch.save({"w": Evil()}, run / "checkpoints" / "iteration-00000099.pt")
+    for name in ("train.log", "examples.png", "weights.csv"):
+        replaced(run / name, lambda path: path.symlink_to(victim / "file"))
+    replaced(run / "lock", os.mkfifo)
+
+
+def test_a_hostile_run_reaches_nothing_and_hides_nobody(
+    train: Train,
+    finished: Path,
+    victim: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run = copied(finished, tmp_path)
+    outputs = run.parents[3]
+    assert train(outputs, "method=even").status == "finished"
+    reach_out(run, victim)
+    before = state_of(victim)
+    refused(train, run)
+    refused(train, run, "resume=false")
+    assert ends_well(["evaluate", str(run)]) == 2
+    ends_well(["reproduce", str(run), "--out", str(tmp_path / "again")], codes=(0, 1))
+    for arguments in ([], ["--failed", "--rerun-command"], ["--clean", "--yes"]):
+        ends_well(["runs", str(outputs), *arguments], codes=(0, 1))
+    code, out, _ = outcome_of(["runs", str(outputs)])
+    assert code == 0
+    assert "2 runs: " in out
+    assert ends_well(["report", str(outputs), "--out", str(tmp_path / "report")]) == 0
+    assert "even" in (tmp_path / "report" / "README.md").read_text()
+    assert state_of(victim) == before
+    assert not list(tmp_path.rglob(CANARY))
