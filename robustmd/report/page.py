@@ -1,6 +1,5 @@
 """The page that ties a report together: README.md in the report's folder."""
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,9 @@ from robustmd.report.regret import regret_markdown
 from robustmd.report.result import DrawnFile, Report, SectionReport
 from robustmd.report.settings_key import Settings, differing
 from robustmd.report.table_formats import to_markdown
+from robustmd.runs import rerun
 from robustmd.runs.run import Problem
+from robustmd.runs.untrusted import Unreadable
 
 LEFT_OUT = {
     "run": "run left out",
@@ -128,10 +129,15 @@ def _protocol(section: Section) -> str:
 
 
 def _pair_command(section: Section) -> str:
-    """What would train two methods on its domains; names are anybody's text, so quoted."""
-    unseen = [f"data.unseen=[{','.join(section.unseen)}]"] if section.unseen else []
-    overrides = [f"data={section.runs[0].data}", *unseen, "method=even,opt", "seed=0,1,2"]
-    return clean(shlex.join(["robustmd", "train", "-m", *overrides])).replace("`", "?")
+    """What would train two methods on its domains; names are anybody's text, so checked."""
+    unseen = [f"data.unseen={rerun.hydra_value(section.unseen)}"] if section.unseen else []
+    named = [f"data={section.runs[0].data}", *unseen]
+    try:
+        found = rerun.overrides({}, {"overrides": named})
+    except Unreadable as reason:
+        return clean(f"not known: {reason}").replace("`", "?")
+    command = rerun.command(["-m", *found, "method=even,opt", "seed=0,1,2"])
+    return clean(command).replace("`", "?")
 
 
 def _setting(key: str) -> str:
