@@ -10,13 +10,16 @@ from robustmd.runs.run import Run
 _NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|\.\d)"
 
 
+MOST = 50  # a run that we made says fewer
 Kind = Literal["warnings", "notes"]
 
 
 def said(run: Run, kind: Kind) -> list[str]:
-    """What one run said, each line once."""
+    """What one run said, each line once; of more than `MOST` lines the first, and a count."""
     listed = run.summary.get(kind)
-    return list(dict.fromkeys(map(str, listed if isinstance(listed, list) else [])))
+    lines = list(dict.fromkeys(map(str, listed if isinstance(listed, list) else [])))
+    more = len(lines) - MOST
+    return lines if more <= 0 else [*lines[:MOST], f"and {more:,} more {kind}"]
 
 
 def messages(runs: Sequence[Run], kind: Kind) -> tuple[str, ...]:

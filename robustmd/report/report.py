@@ -1,6 +1,6 @@
 """From a folder of runs to a folder with tables, figures and pages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -13,6 +13,7 @@ from robustmd.report.compare_page import compare_csv, compare_markdown
 from robustmd.report.compute import compute_csv, compute_rows
 from robustmd.report.domains_table import NAME as DOMAINS
 from robustmd.report.domains_table import domains_csv
+from robustmd.report.earlier import LIST, list_text, own_folders, remove_stale
 from robustmd.report.entries import left_out_entry, section_entries
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import fair
@@ -69,7 +70,8 @@ def write_report(
 ) -> Written:
     """Writes `<out>/README.md`, `<out>/index.html` and, for each data set, `<out>/<data>/` with the
     tables, the paired differences, the regrets, the compute, runs.csv and every figure that the
-    runs allow. Each file is replaced whole.
+    runs allow. Each file is replaced whole; what an earlier report wrote in `out` and this
+    one does not is removed, and nothing else there is touched.
 
     Args:
         outputs: folder of run directories.
@@ -99,7 +101,10 @@ def write_report(
             written.append(_write(out / table.folder / name, content))
     page_path = _write(out / PAGE, page.page_markdown(report, images))
     html_path = _write(out / HTML, write_html(report, images))
-    return Written(report, page_path, html_path, (page_path, html_path, *written))
+    files = (page_path, html_path, *written)
+    remove_stale(out, files)
+    _write(out / LIST, list_text(out, files))
+    return Written(report, page_path, html_path, files)
 
 
 def make_report(
@@ -120,7 +125,8 @@ def make_report(
         raise UserError(_nothing(collection, left_out, outputs, data))
     found = _compared_with(baseline, found)
     unreadable = [problem for section in found for problem in unreadable_regrets(section)]
-    problems = _relevant((*collection.problems, *left_out, *unreadable), out, data)
+    own = own_folders(out, (section.folder for section in found))
+    problems = _relevant((*collection.problems, *left_out, *unreadable), own, data)
     made = tuple(_section_report(s, selection, spread, left_out) for s in found)
     entries = [entry for one in made for entry in one.entries]
     listed = {entry.path for entry in entries}
@@ -220,13 +226,15 @@ def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Pa
     return drawn, files
 
 
-def _relevant(problems: Iterable[Problem], out: Path, data: str | None) -> tuple[Problem, ...]:
-    """Without the report's own folder, which may lie in outputs, and without other data sets."""
-    own = out.resolve()
+def _relevant(
+    problems: Iterable[Problem], own: Container[Path], data: str | None
+) -> tuple[Problem, ...]:
+    """Without the report's `own` folders, which may lie in outputs and are no runs, and without
+    other data sets."""
     return tuple(
         problem
         for problem in sorted(problems, key=lambda p: p.path)
-        if not problem.path.is_relative_to(own)
+        if not (problem.scope == "directory" and problem.path in own)
         and (data is None or problem.run is None or problem.run.data == data)
     )
 

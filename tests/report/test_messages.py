@@ -38,3 +38,10 @@ def test_a_domain_without_a_name_changes_nothing():
     assert messages(runs(["at 2"], ["at 3"], domains=("",)), "warnings") == (
         "at 2–3 (2 of 2 runs)",
     )
+
+
+def test_a_run_that_never_stops_talking_is_cut_short(outputs):
+    outputs.run(extra={"warnings": [f"word{'x' * i}" for i in range(3000)]})
+    lines = messages(collect(outputs.root).runs, "warnings")
+    assert len(lines) == 51
+    assert lines[-1] == "and 2,950 more warnings (1 of 1 run)"

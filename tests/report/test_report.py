@@ -1,8 +1,10 @@
 """The whole report: what it says about damage, warnings and cost, and that it stays light."""
 
 import csv
+import hashlib
 import math
 import os
+import shutil
 import subprocess
 import sys
 from itertools import product
@@ -134,6 +136,45 @@ def test_a_report_among_the_outputs_does_not_report_on_itself(outputs):
     out = outputs.root / "report"
     write_report(outputs.root, out)
     assert write_report(outputs.root, out).problems == ()
+
+
+@pytest.mark.usefixtures("tables_only")
+def test_no_file_of_an_earlier_report_is_left_and_every_other_is(outputs, tmp_path):
+    out, kept = tmp_path / "report", tmp_path / "kept.md"
+    for method, data in product(("even", "opt"), ("toy", "old")):
+        outputs.run(method, data=data)
+    write_report(outputs.root, out)
+    kept.write_text("mine", "utf-8")
+    mine = [out / "toy" / "notes.txt", out / "old" / "notes.txt", out / "toy" / "paired.md"]
+    for path in mine:
+        path.write_text("mine", "utf-8")
+    shutil.rmtree(outputs.root / "toy" / "even")
+    shutil.rmtree(outputs.root / "old")
+    with (out / "files.sha256").open("a", encoding="utf-8") as stream:
+        stream.write(f"{hashlib.sha256(b'mine').hexdigest()}  ../kept.md\n")
+    result = write_report(outputs.root, out)
+    assert all(path.read_text("utf-8") == "mine" for path in (kept, *mine))
+    there = {path for path in out.rglob("*") if path.is_file()}
+    assert there == {*result.files, out / "files.sha256", *mine}
+    assert out / "toy" / "paired.csv" not in there
+    listed = (out / "files.sha256").read_text("utf-8").splitlines()
+    assert len(listed) == len(result.files)
+
+
+@pytest.mark.parametrize("place", [".", "..", "report", "toy", "toy/even"])
+@pytest.mark.usefixtures("tables_only")
+def test_a_report_at_above_or_inside_the_outputs_hides_nothing(outputs, place):
+    outputs.run("even", 0)
+    (outputs.run("even", 1) / "summary.json").write_text("{", "utf-8")
+    (outputs.run("opt", 0) / "config.yaml").write_text("[", "utf-8")
+    (outputs.root / "foreign").mkdir()
+    (outputs.root / "foreign" / "x").write_text("", "utf-8")
+    for _ in range(2):
+        result = write_report(outputs.root, outputs.root / place)
+        found = [one.path.relative_to(outputs.root).as_posix() for one in result.problems]
+        lost = ["toy/even/00000000/seed=1", "toy/opt/00000000/seed=0"]
+        assert found == ["foreign", *lost]
+        assert [group.seeds for group in result.sections[0].section.groups] == [(0,)]
 
 
 @pytest.mark.usefixtures("tables_only")
