@@ -17,7 +17,7 @@ def earlier_files(out: Path) -> Mapping[str, str]:
     """{name below `out`: sha256} of the report that is there; {} where there is none. A list that
     somebody else wrote can name nothing outside `out`."""
     try:
-        text = read_text(out / LIST, out.resolve())
+        text = read_text(out / LIST)
     except Unreadable:
         return {}
     return {found[2]: found[1] for line in text.splitlines() if (found := _LINE.fullmatch(line))}

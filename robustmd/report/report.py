@@ -101,10 +101,10 @@ def write_report(
             written.append(_write(out / table.folder / name, content))
     page_path = _write(out / PAGE, page.page_markdown(report, images))
     html_path = _write(out / HTML, write_html(report, images))
-    files = (page_path, html_path, *written)
-    remove_stale(out, files)
-    _write(out / LIST, list_text(out, files))
-    return Written(report, page_path, html_path, files)
+    every = (page_path, html_path, *written)
+    remove_stale(out, every)
+    _write(out / LIST, list_text(out, every))
+    return Written(report, page_path, html_path, every)
 
 
 def make_report(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from robustmd.report.messages import messages
+from robustmd.runs.reader import collect
 
 
 def runs(*warnings, domains=("svhn", "s 8", "σ=4")):

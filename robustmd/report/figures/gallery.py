@@ -38,7 +38,7 @@ def draw_all(one: "SectionReport") -> Iterator[Drawn]:
     """
     section, kind = one.section, one.table.spread
     labels = [group.label for group in section.groups]
-    note = not_drawable(clean("".join([section.data, *section.domains, *labels])))
+    note = not_drawable(clean("".join([section.data, *section.runs[0].measured, *labels])))
     traces = read_traces(section.runs)
     draw_weights = sorted_weights.draw if is_many(section.domains) else weights.draw_weights
     makers: tuple[Callable[[], Drawn | None], ...] = (
