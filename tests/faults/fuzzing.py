@@ -1,6 +1,8 @@
 """What the fuzzers share: bytes with a few faults in them, and what may come of a command."""
 
 import contextlib
+import copy
+import functools
 import io
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -49,6 +51,40 @@ def damaged(draw: Any, whole: bytes, *, early: int | None = None) -> bytes:
         elif fault == "end":
             del content[place:]
     return bytes(content)
+
+
+ODD = (None, True, 0, -1, 2**60, 10**400, 1e308, float("inf"), float("nan"), "", "x" * 5000)
+ODD += ("${a}", "\x1b[31m", "é", [], [[]], {}, {"a": 1}, [1, "a", None], {"": {"": []}})
+
+
+@st.composite
+def reshaped(draw: Any, whole: Any) -> Any:
+    """`whole`, nested data, with one to three faults of another kind: a value of another type or
+    size in a place, a key or an item that has gone, one too many."""
+    found = copy.deepcopy(whole)
+    for _ in range(draw(st.integers(1, 3))):
+        inside = found
+        while True:
+            if isinstance(inside, list) and inside:
+                key: Any = draw(st.integers(0, len(inside) - 1))
+            elif isinstance(inside, dict) and inside:
+                key = draw(st.sampled_from(list(inside)))
+            else:
+                break
+            if isinstance(inside[key], dict | list) and draw(st.integers(0, 3)):
+                inside = inside[key]
+                continue
+            fault = draw(st.sampled_from(("odd", "odd", "remove", "nest", "add")))
+            if fault == "remove":
+                del inside[key]
+            elif fault == "nest":
+                inside[key] = functools.reduce(lambda inner, _: [inner], range(50), inside[key])
+            elif fault == "add" and isinstance(inside, dict):
+                inside[draw(st.sampled_from(("a", "", "name")))] = draw(st.sampled_from(ODD))
+            else:
+                inside[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
+            break
+    return found
 
 
 def outcome_of(arguments: Sequence[str]) -> tuple[int, str, str]:
