@@ -11,7 +11,14 @@ from tiny import composed
 from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.registry import METHODS
-from robustmd.settings import as_dict, domains_per_batch, number_changing, settled, validate
+from robustmd.settings import (
+    as_dict,
+    domains_per_batch,
+    identity_of,
+    number_changing,
+    settled,
+    validate,
+)
 from robustmd.training.composing import composed_config, with_names_as_text
 from robustmd.typed import typed
 
@@ -384,3 +391,18 @@ def test_a_folder_whose_name_is_no_text_is_refused(
                 ["data=folder", 'data.unseen=["caf\udce9"]', f"paths.outputs={tmp_path}"]
             )
         )
+
+
+def test_files_count_by_what_they_hold_and_not_by_where_they_lie() -> None:
+    def identity(place: str, fingerprint: str | None, weights: str | None) -> object:
+        own = ["data=folder", f"data.root={place}", "backbone=resnet18"]
+        config = composed(*own, f"backbone.weights={place}.pt")
+        read = {"data_fingerprint": fingerprint, "weights_sha256": weights}
+        return identity_of(as_dict(config), read)
+
+    one = identity("/a", "f", "w")
+    assert one == identity("/b", "f", "w")
+    assert one not in (identity("/a", "g", "w"), identity("/a", "f", "v"))
+    assert identity("/a", None, None) != identity("/b", None, None)
+    plain = as_dict(composed("data=digits"))
+    assert identity_of(plain, {"data_fingerprint": "f"}) == number_changing(plain)

@@ -107,6 +107,15 @@ def test_changed_source_is_prepared_again_with_a_line(kitchen):
     assert before.arrays["values"][19, 4] == 99  # who had it open still has it
 
 
+def test_source_whose_bytes_changed_with_its_time_kept_is_prepared_again(kitchen):
+    before = kitchen.open()
+    status = kitchen.source.stat()
+    kitchen.source.write_bytes(bytes(range(100))[::-1])
+    os.utime(kitchen.source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert kitchen.open().checksums["values"] != before.checksums["values"]
+    assert "out of date" in kitchen.lines[-1]
+
+
 def test_touched_source_is_recognised_by_md5_and_then_by_time(kitchen):
     kitchen.open()
     os.utime(kitchen.source, ns=(1, 1))
