@@ -9,6 +9,8 @@ from torch import Tensor, distributed
 from robustmd.adversary import arguments
 from robustmd.adversary.precision import PreciseModule, default_dtype, precise_dtype
 
+_OF_UPDATE = frozenset({"p", "weights", "steps", "skipped"})
+
 
 class Play(NamedTuple):
     """One round of the game, on the device, for whoever keeps the score (see `RegretMeter`)."""
@@ -104,14 +106,14 @@ class Adversary(PreciseModule):
             losses, present = _over_group(losses, self._checked("counts", counts), group)
         elif counts is not None or group is not None:
             raise ValueError("group needs counts, and counts stand in place of present.")
-        finite = losses.isfinite()
-        played = (finite if present is None else finite.logical_or(~present)).all()
-        before = [(buffer, buffer.clone()) for buffer in self._state()]
+        seen = losses if present is None else torch.where(present, losses, 0.0)
+        played = seen.abs().amax() < torch.inf  # and no NaN
+        before = [(buffer, buffer.clone()) for buffer in self._state_of_rule()]
         f = self._observe(torch.where(played, losses, 0.0), present)
-        self.steps.add_(1)
+        self.steps.add_(played)
         p, payoff, direction = self._respond(f)
-        self.p.copy_(p)
-        self.weights.copy_(p)
+        torch.where(played, p, self.p, out=self.p)
+        self.weights.copy_(self.p)
         for buffer, kept in before:
             torch.where(played, buffer, kept, out=buffer)
         self.skipped.add_(~played)
@@ -151,11 +153,13 @@ class Adversary(PreciseModule):
             )
         return values
 
-    def _state(self) -> Iterator[Tensor]:
-        """Every buffer that an update changes, the parts' as well: what `state_dict` holds."""
+    def _state_of_rule(self) -> Iterator[Tensor]:
+        """What `_respond` and `_observe` may change: persistent buffers, also of the rule's parts,
+        but for those that `update` itself changes."""
         for part in self.modules():
+            constants = part._non_persistent_buffers_set
             for name, buffer in part.named_buffers(recurse=False):
-                if name not in part._non_persistent_buffers_set:
+                if name not in constants and not (part is self and name in _OF_UPDATE):
                     yield buffer
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
