@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from robustmd import __version__
+from robustmd.console import steady_streams
 from robustmd.errors import UserError, printable
 
 USAGE = """\
@@ -135,6 +136,17 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command. Returns the exit code: 0, 2 for a user's mistake, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    with steady_streams():
+        code = _main(given)
+        lost = getattr(sys.stdout, "lost", None)
+        if lost is not None:
+            print(f"robustmd: standard output: {lost}; its lines are lost", file=sys.stderr)
+            if given[:1] != ["train"]:  # which leaves a run; what the others make is their lines
+                code = code or 2
+        return code
+
+
+def _main(given: Sequence[str]) -> int:
     if given and given[0] == "-sc":
         return guarded(lambda: complete(given))
     if not given or given[0] in ("-h", "--help", "help"):
@@ -160,9 +172,6 @@ def guarded(command: Callable[[], int]) -> int:
     except UserError as error:
         print(f"robustmd: {printable(error)}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # `robustmd runs | head`: nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         print("robustmd: interrupted", file=sys.stderr)
         return 130

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,8 @@ class Allowed:
 
 def is_number(value: Any) -> bool:
     """A finite number; a truth value is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_one and abs(value) <= sys.float_info.max
 
 
 def one_of(*options: str) -> Allowed:
@@ -68,6 +69,7 @@ SOME_SIGMAS = Allowed("one or more different numbers >= 0, as [0,4]", _are_sigma
 ANGLES = Allowed("one or more different degrees in [0, 360), as [0,15,30]", _are_angles)
 IMAGE_SIDE = Allowed("a whole number from 1 to 4096", lambda v: 1 <= v <= 4096)
 COUNT = Allowed("a whole number >= 1", lambda v: v >= 1)
+THREADS = Allowed("a whole number >= 1, at most 1024", lambda v: 1 <= v <= 1024)
 COUNT_OR_ZERO = Allowed("a whole number >= 0", lambda v: v >= 0)
 SEED = Allowed("a whole number from 0 to 2**63 - 1", lambda v: 0 <= v < 2**63)
 AUTO_OR_NOT_NEGATIVE = Allowed(

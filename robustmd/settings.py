@@ -26,6 +26,7 @@ from robustmd.ranges import (
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
+    THREADS,
     WEIGHTS,
     Allowed,
     one_of,
@@ -86,7 +87,7 @@ class Evaluation:
 class Runtime:
     device: str = setting("auto", DEVICE)
     precision: str = setting("fp32", one_of("fp32", "tf32", "bf16", "auto"))
-    threads: Optional[int] = setting(None, COUNT)  # noqa: UP045
+    threads: Optional[int] = setting(None, THREADS)  # noqa: UP045
     graph: str = setting("auto", one_of("auto", "off"))
     compile: bool = False
     deterministic: bool = False

@@ -32,6 +32,7 @@ def typed(composed: DictConfig) -> Config:
     except OmegaConfBaseException as error:  # a reference that leads nowhere
         key, words = error.full_key, str(error).partition("\n")[0]
         raise UserError(f"{key}: {words}; write the value itself") from None
+    _check_sizes(plain)
     parts: dict[str, Any] = {}
     for group, options in OPTIONS.items():
         given = plain.pop(group, None) or {}
@@ -66,6 +67,18 @@ def _check_text(config: Config) -> None:
                 f"{key}={value}: has bytes that are no UTF-8 text; rename that folder or file, "
                 "or give another"
             ) from None
+
+
+def _check_sizes(value: Any, key: str = "") -> None:
+    """Refuse a whole number that no float and no array's shape can hold."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            _check_sizes(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            _check_sizes(inner, key)
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        raise UserError(f"{key}: too large a number; a whole number is below 2**63 here")
 
 
 def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:

@@ -4,6 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
+from robustmd.console import make_console
 from robustmd.errors import UserError
 from robustmd.ranges import DEVICE
 
@@ -39,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--out {args.out}: there is no folder {args.out.parent}")
     # torch takes seconds to load: not for --help
     import torch  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
 
     from robustmd.bench.study import effort_for, run_bench  # noqa: PLC0415
     from robustmd.bench.tables import show  # noqa: PLC0415
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.threads is not None:
         torch.set_num_threads(args.threads)
     device = choose_device(args.device)
-    console = Console(highlight=False)
+    console = make_console()
     effort = effort_for(device, quick=args.quick)
     result = run_bench(device, effort, lambda line: console.print(line, markup=False))
     if args.out is not None:

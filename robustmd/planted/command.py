@@ -1,7 +1,6 @@
 """`robustmd planted --out report`: arguments and what they do. Light until it runs."""
 
 import argparse
-import io
 import os
 import sys
 from pathlib import Path
@@ -58,8 +57,6 @@ def run(args: argparse.Namespace) -> int:
     # torch, scipy and matplotlib take seconds to load: not for --help
     from robustmd.planted.study import FOLDER, write_study  # noqa: PLC0415
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without "−" gets "?"
     workers = 1 if args.quick else os.cpu_count() or 1
     results = write_study(args.out, range(seeds), quick=args.quick, workers=workers, say=_say)
     _say(f"{results.num_runs:,} runs; optima exact within {results.largest_error:.0e}")

@@ -1,7 +1,6 @@
 """`robustmd report outputs --out report`: arguments and what they do. Light until it runs."""
 
 import argparse
-import io
 import sys
 from pathlib import Path
 
@@ -80,8 +79,6 @@ def run(args: argparse.Namespace) -> int:
     from robustmd.report.selection import Selection  # noqa: PLC0415
     from robustmd.report.terminal import show, show_comparison  # noqa: PLC0415
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without "±" gets "?"
     selection = Selection(args.select)
     if args.compare:
         old, new = args.compare

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from robustmd.console import make_console
 from robustmd.report.compare import TreeComparison
 from robustmd.report.compare_page import compare_lines
 from robustmd.report.estimate import SPREAD_WORDS
@@ -44,7 +45,7 @@ STYLE_OF_MARK = {"best": "bold", "second": "underline", "": ""}
 def show(result: Written, stream: TextIO) -> None:
     """Prints tables, warnings, paired differences, regrets, what was left out and where the files
     lie; with colours only where `stream` is a terminal."""
-    console = Console(file=stream, highlight=False)
+    console = make_console(stream)
     tables = [_table(one.table) for one in result.sections]
     apart = [_table(table) for table in result.report.leave_one_out]
     # Never narrower than the numbers: a terminal may fold a line, but none is cut.
@@ -72,7 +73,7 @@ def show(result: Written, stream: TextIO) -> None:
 
 def show_comparison(found: TreeComparison, files: Sequence[Path], stream: TextIO) -> None:
     """Prints what `--compare` found, and where its files lie."""
-    console = Console(file=stream, highlight=False)
+    console = make_console(stream)
     for line in (*compare_lines(found), *(f"Page: {path}" for path in files[:1])):
         _line(console, Text(clean(line)))
 

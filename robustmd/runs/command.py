@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -58,8 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Lists, prints commands or cleans; 0 when done, 1 where a command is not known or a run could
     not be removed. Raises `UserError`."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     runs = list_runs(args.outputs)
     unfinished = [one for one in runs if not one.is_over]
     if args.clean:

@@ -83,13 +83,16 @@ def _listed(path: Path) -> Listed | None:
         message = one_class_words(constant_of(summary))
     elif isinstance(summary.get("message"), str):
         message = summary["message"]
+    worst_loss, damage = _worst_loss(path, config, summary)
+    if status == "finished" and damage:
+        status, message = "unreadable", damage
     return Listed(
         path,
         status,
         message,
         _count(summary, "iterations_done"),
         _count(summary, "iterations"),
-        _worst_loss(path, config, summary),
+        worst_loss,
         age,
         config,
         environment,
@@ -119,20 +122,24 @@ def _count(summary: Mapping[str, Any], name: str) -> int | None:
     return value if type(value) is int else None
 
 
-def _worst_loss(path: Path, config: Mapping[str, Any], summary: Mapping[str, Any]) -> float | None:
+def _worst_loss(
+    path: Path, config: Mapping[str, Any], summary: Mapping[str, Any]
+) -> tuple[float | None, str]:
+    """The loss, and the reason where metrics.csv has none to give because it is unreadable."""
     domains = summary.get("domains")
     try:
         unseen = unseen_domains(config, summary)
         rows = read_table(path / files.METRICS, METRICS_COLUMNS)
-    except Unreadable:
-        return None
+    except Unreadable as reason:
+        return None, str(reason)
     losses: dict[int, dict[str, float]] = defaultdict(dict)
     for iteration, _, split, domain, loss, *_ in rows:
         if split == "train" and domain not in unseen:
             losses[iteration][domain] = loss
     whole = len(domains) - len(unseen) if isinstance(domains, list) else 1
     measured = [at for at, by_domain in losses.items() if len(by_domain) >= whole]
-    return float(np.max(list(losses[max(measured)].values()))) if measured else None
+    largest = float(np.max(list(losses[max(measured)].values()))) if measured else None
+    return largest, ""
 
 
 def _age(path: Path) -> float:

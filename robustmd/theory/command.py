@@ -1,7 +1,6 @@
 """`robustmd theory --out report`: arguments and what they do. Light until it runs."""
 
 import argparse
-import io
 import os
 import sys
 from pathlib import Path
@@ -58,8 +57,6 @@ def run(args: argparse.Namespace) -> int:
     # torch, scipy and matplotlib take seconds to load: not for --help
     from robustmd.theory.study import HORIZONS, QUICK_HORIZONS, write_study  # noqa: PLC0415
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without "λ" gets "?"
     horizons = QUICK_HORIZONS if args.quick else HORIZONS
     workers = 1 if args.quick else os.cpu_count() or 1
     study = write_study(args.out, range(args.seeds), horizons, workers=workers, say=_say)

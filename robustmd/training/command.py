@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -14,11 +15,11 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
-from rich.console import Console
 
+from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError
 from robustmd.training.composing import (
-    check_flags,
+    check_arguments,
     composed_error,
     sweep_size,
     with_keys_of_swept_groups,
@@ -38,30 +39,33 @@ SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes ther
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
-    check_flags(arguments)
+    check_arguments(arguments)
     arguments = with_keys_of_swept_groups(with_names_as_text(arguments))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
     outcomes: list[Outcome | Exception] = []
+    failures: list[Failure] = []
 
-    # A function of its own for every call, so that a single run can hand its outcome back; in a
-    # sweep, whose jobs may run in other processes, failures go through the record.
+    # A function of its own for every call, so that a run can hand its outcome back; the jobs of a
+    # sweep may run in other processes, whose failures come back through the record.
     @hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)
     def task(composed: DictConfig) -> None:
-        outcomes.append(_job(composed))
+        with steady_streams():  # another process has streams of its own
+            outcomes.append(_job(composed, failures))
 
     with _arguments(arguments), _sweep_record() as record:
         try:
             task()
         except SystemExit as stop:
-            _conclude(read_failures(record))
+            _conclude(read_failures(record) or failures)
             return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         except UserError:
             raise
         except Exception as error:  # Hydra's, which asserts much of what was typed: no job raises
             raise UserError(composed_error(error, arguments)) from None
-        if len(outcomes) == 1 and not record.exists():
+        failures = read_failures(record) or failures
+        if len(outcomes) == 1 and not failures:
             return _exit_code(outcomes[0])
-        return _conclude(read_failures(record))
+        return _conclude(failures)
 
 
 def _exit_code(outcome: Outcome | Exception) -> int:
@@ -70,11 +74,14 @@ def _exit_code(outcome: Outcome | Exception) -> int:
     return outcome.exit_code
 
 
-def _job(composed: DictConfig) -> Outcome | Exception:
-    """One job. Nothing is raised through Hydra, which would add lines of its own."""
+def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
+    """One job. Nothing is raised through Hydra, which would add lines of its own.
+
+    `failures`: where that of a job of a sweep is added.
+    """
     from robustmd.training.run import run  # noqa: PLC0415 - torch is not needed for --cfg, --info
 
-    console = Console(highlight=False)
+    console = make_console()
     hydra_config = HydraConfig.get()
     in_sweep = hydra_config.mode == RunMode.MULTIRUN
     title = _title(hydra_config) if in_sweep else ""
@@ -87,14 +94,14 @@ def _job(composed: DictConfig) -> Outcome | Exception:
         outcome = run(config, console, overrides, directories.append)
     except Exception as error:
         if in_sweep:
-            _note_failure(Failure.of(error, title, *map(str, directories)))
+            _note(Failure.of(error, title, *map(str, directories)), failures)
             print(f"  failed: {error}", file=sys.stderr)  # noqa: T201
         return error
     console.print(f"  {outcome.message}", markup=False, soft_wrap=True)
     console.print(f"  {_shown(outcome.directory)}", markup=False, soft_wrap=True)
     if outcome.exit_code and in_sweep:
         directory = str(outcome.directory)
-        _note_failure(Failure(outcome.exit_code, outcome.message, title, directory))
+        _note(Failure(outcome.exit_code, outcome.message, title, directory), failures)
         if outcome.status == "interrupted":  # Ctrl-C means the sweep, not one job of it
             raise SystemExit(outcome.exit_code)
     if outcome.stop_code and in_sweep:
@@ -102,8 +109,10 @@ def _job(composed: DictConfig) -> Outcome | Exception:
     return outcome
 
 
-def _note_failure(failure: Failure) -> None:
-    append_failure(Path(os.environ[FAILURES]), failure)
+def _note(failure: Failure, failures: list[Failure]) -> None:
+    failures.append(failure)
+    with contextlib.suppress(KeyError, OSError):  # no record: what this process knows is told
+        append_failure(Path(os.environ[FAILURES]), failure)
 
 
 def _title(hydra_config: Any) -> str:
@@ -149,12 +158,16 @@ def _arguments(arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _sweep_record() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="robustmd-") as folder:
+def _sweep_record() -> Iterator[Path | None]:
+    """The record's path; None where there is no folder for temporary files."""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="robustmd-"))
+        except OSError:
+            yield None
+            return
         record = Path(folder) / "failures.jsonl"
         os.environ[FAILURES], os.environ[SWEEP_FOLDER] = str(record), folder
-        try:
-            yield record
-        finally:
-            os.environ.pop(FAILURES, None)
-            os.environ.pop(SWEEP_FOLDER, None)
+        stack.callback(os.environ.pop, FAILURES, None)
+        stack.callback(os.environ.pop, SWEEP_FOLDER, None)
+        yield record

@@ -39,13 +39,35 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     if group:
         top = [*GROUPS, "seed", "force", "resume", "logging", "checkpoint", "paths"]
         return unknown_key(group[1].partition("@")[0], top)
+    value = _value_error(error, text, arguments)
+    if value is not None:
+        return value
+    said = " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
+    return said or f"{' '.join(arguments)}: makes no config; settings are key=value"
+
+
+def _value_error(error: Exception, text: str, arguments: Sequence[str]) -> str | None:
+    """One line, where what follows a key's "=" is at fault."""
+    if isinstance(error, OSError):
+        return f"{_short(' '.join(arguments))}: makes no config ({error.strerror})"
+    if "requires --multirun" in text or "Ambiguous value for argument" in text:
+        given = _short(text.split("'")[1])
+        return (
+            f"{given}: several values are a sweep, one run each: write "
+            "-m right after train; one list is key=[a,b], text with a comma 'key=\"a,b\"'"
+        )
+    if "integer string conversion" in text:
+        return f"{_short(' '.join(arguments))}: a number has too many digits"
     if isinstance(error, OverrideParseException):
         return (
             f"{error.override}: is no setting; a setting is key=value, and a value with spaces, "
             "commas or letters beyond ASCII is written 'key=\"value\"'"
         )
-    said = " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
-    return said or f"{' '.join(arguments)}: makes no config; settings are key=value"
+    return None
+
+
+def _short(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _siblings(key: str, arguments: Sequence[str]) -> tuple[list[str], str]:
@@ -63,8 +85,9 @@ def _siblings(key: str, arguments: Sequence[str]) -> tuple[list[str], str]:
     return [f"{prefix}.{name}" if prefix else name for name in names], where
 
 
-def check_flags(arguments: Sequence[str]) -> None:
-    """Refuse an unknown flag with one line, before Hydra prints its usage.
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse an unknown flag with one line, before Hydra prints its usage, and a key taken away:
+    none may be missing.
 
     Raises:
         UserError: naming it.
@@ -76,10 +99,16 @@ def check_flags(arguments: Sequence[str]) -> None:
         if flag.startswith("-") and flag not in known and not re.fullmatch(r"-[a-z]+", flag):
             flags = ", ".join(sorted(option for option in known if option.startswith("--")))
             raise UserError(f"{flag}: no such flag; settings are key=value, flags are {flags}")
+        if flag.startswith("~") and not flag.startswith("~hydra"):
+            raise UserError(f"{flag}: no key can be taken away; give it a value: {flag[1:]}=…")
 
 
 def sweep_size(arguments: Sequence[str]) -> int | None:
-    """How many runs these arguments ask for; None for a single run, or where it cannot be told."""
+    """How many runs these arguments ask for; None for a single run, or where it cannot be told.
+
+    Raises:
+        UserError: an interval, and no sweeper that draws from one.
+    """
     try:
         overrides = _overrides(arguments)
         swept = {o.key_or_group: o for o in overrides if o.is_sweep_override()}
@@ -89,6 +118,7 @@ def sweep_size(arguments: Sequence[str]) -> int | None:
         for key, values in params.items():
             if key not in given:
                 swept[key] = _parse([f"{key}={values}"])[0]
+        is_basic = str(composed.hydra.sweeper.get("_target_")).endswith("BasicSweeper")
         multirun = str(composed.hydra.mode).endswith("MULTIRUN") or bool(
             {"-m", "--multirun"} & set(arguments)
         )
@@ -96,8 +126,16 @@ def sweep_size(arguments: Sequence[str]) -> int | None:
         return None
     if not multirun:
         return None
-    counts = [len(list(o.sweep_string_iterator())) for o in swept.values() if o.is_sweep_override()]
-    return math.prod(counts)
+    sweeps = [override for override in swept.values() if override.is_sweep_override()]
+    interval = next((o.input_line for o in sweeps if o.is_interval_sweep()), None)
+    if interval is None:
+        return math.prod(len(list(override.sweep_string_iterator())) for override in sweeps)
+    if is_basic:
+        raise UserError(
+            f"{interval}: an interval takes a sweeper that draws from it (hydra/sweeper=NAME, one "
+            "that is installed); without one list the values: key=a,b,c"
+        )
+    return None
 
 
 def with_keys_of_swept_groups(arguments: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from robustmd.console import make_console
 from robustmd.errors import UserError
 
 if TYPE_CHECKING:
@@ -131,9 +132,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
 
 
 def _console() -> Console:
-    from rich.console import Console  # noqa: PLC0415
-
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    return make_console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
 def _draw(domains: DomainSet, path: Path, form: str) -> list[str]:

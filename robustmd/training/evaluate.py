@@ -13,6 +13,7 @@ from rich.table import Table
 
 from robustmd import settings
 from robustmd.backbones.build import build_backbone
+from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         help="runtime.device=…, runtime.threads=…, paths.data=…, paths.cache=…, data.verify=…",
     )
     given = parser.parse_args(list(arguments))
-    console = Console(highlight=False)
+    console = make_console()
     path = Path(given.run)
     directory = RunDirectory(path.resolve() if path.is_symlink() else path)  # typed: trusted
     config = _config(directory, given.overrides)

@@ -48,7 +48,7 @@ class RunProgress:
             ),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not console.is_interactive,
         )
         self._task = self._bar.add_task("", total=iterations, completed=done)
 
@@ -78,7 +78,7 @@ class RunProgress:
     def measured(self, iteration: int, worst_loss: float, worst_accuracy: float) -> None:
         """After a measurement: the worst domain's loss (nats) and accuracy (%) in training."""
         self._worst = f"worst loss {worst_loss:.4f}"
-        if not self._console.is_terminal:
+        if not self._console.is_interactive:
             self._console.print(
                 f"  iteration {iteration}/{self._iterations}: worst training loss "
                 f"{worst_loss:.4f}, accuracy {worst_accuracy:.2f} %  {self._weights}",

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from robustmd import settings
+from robustmd.console import make_console
 from robustmd.errors import UserError
 from robustmd.runs.comparison import IDENTICAL, Comparison, compare, environment_differences
 from robustmd.runs.reader import collect
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         "numbers are identical)",
     )
     given = parser.parse_args(list(arguments))
-    console = Console(highlight=False)
+    console = make_console()
     old = _finished(Path(given.run))
     config = _config(old, given.overrides)
     _check_data(old, config)

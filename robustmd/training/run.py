@@ -23,13 +23,14 @@ from robustmd.training.data_record import data_warnings, example_sheet
 from robustmd.training.environment import choose_device, describe
 from robustmd.training.finished import is_finished
 from robustmd.training.history import Diverged
+from robustmd.training.memory import memory_for
 from robustmd.training.other_runs import with_numbers_of_runs
 from robustmd.training.placing import directory_of
 from robustmd.training.precision import allow_tf32, resolve_precision
 from robustmd.training.progress import RunProgress
 from robustmd.training.resuming import go_on
 from robustmd.training.session import Session
-from robustmd.training.stopping import Interrupted
+from robustmd.training.stopping import Interrupted, StopRequest
 from robustmd.training.summary import summarise, verdict
 
 
@@ -64,16 +65,33 @@ def run(
     Raises:
         UserError: the settings, the data or the output folder do not allow it.
     """
-    begun = time.perf_counter()
     settings.validate(config)
-    device = choose_device(config.runtime.device)
-    _set_up_torch(config.runtime)
-    weights = find_weights(config.backbone)
-    domains = load_domains(config, lambda line: _say(console, line))
-    given, config = config, _with_precision(settings.settled(config, domains.names), device)
-    for note in _index_notes(given.method, config.method):
-        _say(console, note)
-    config, taken = with_numbers_of_runs(config, domains, overrides)
+    assert config.paths.outputs is not None
+    with StopRequest() as stop:
+        try:
+            return _run(config, console, overrides, announce, stop)
+        except Interrupted as stopped:
+            words = f"{stopped} before training; the same command goes on"
+            return Outcome("interrupted", Path(config.paths.outputs), words, stopped.code)
+
+
+def _run(
+    config: settings.Config,
+    console: Console,
+    overrides: Sequence[str],
+    announce: Callable[[Path], None],
+    stop: StopRequest,
+) -> Outcome:
+    begun = time.perf_counter()
+    with stop.at_once():
+        device = choose_device(config.runtime.device)
+        _set_up_torch(config.runtime)
+        weights = find_weights(config.backbone)
+        domains = load_domains(config, lambda line: _say(console, line))
+        given, config = config, _with_precision(settings.settled(config, domains.names), device)
+        for note in _index_notes(given.method, config.method):
+            _say(console, note)
+        config, taken = with_numbers_of_runs(config, domains, overrides)
     weights_sha256 = weights.sha256 if weights else None
     read = {"data_fingerprint": domains.fingerprint, "weights_sha256": weights_sha256}
     directory = directory_of(config, read)
@@ -83,8 +101,9 @@ def run(
         with directory.locked(lambda line: _say(console, line)):
             if is_finished(directory, config, domains, weights):
                 words = "finished before; not trained again (force=true would)"
-                return Outcome("kept", directory.path, words, 0)
-            session = Session(config, domains, device, directory)
+                return Outcome("kept", directory.path, words, 0, stop.code)
+            with memory_for("the images and the model; choose a smaller backbone or fewer images"):
+                session = Session(config, domains, device, directory, stop)
             session.learner.notes = (*session.learner.notes, *taken)
             for note in session.learner.notes:
                 _say(console, note)
@@ -152,16 +171,15 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         message = f"{error}; try a smaller training.learning_rate"
         conclude("diverged", message)
         return Outcome("diverged", directory.path, message, 1)
-    except torch.OutOfMemoryError:
-        message = (
-            f"the {session.device} has too little memory for training.batch_size="
-            f"{config.training.batch_size}; try {max(1, config.training.batch_size // 2)}"
+    except KeyboardInterrupt:  # a second Ctrl-C
+        conclude(
+            "interrupted", "stopped at once; the same command goes on from the last checkpoint"
         )
-        conclude("failed", message)
-        raise UserError(message) from None
+        raise
     except BaseException as error:
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         with contextlib.suppress(OSError):  # a full disk takes no summary either
-            conclude("failed", f"{type(error).__name__}: {error}")
+            conclude("failed", f"{kind}{error}")
         raise
     checkpoints.drop(directory.path)
     return Outcome("finished", directory.path, verdict(session), 0, session.stop.code)
@@ -171,7 +189,10 @@ def _until_stopped(session: Session, console: Console) -> Interrupted | None:
     """Train to the end, or to where the run was asked to stop: then with a checkpoint."""
     total = session.config.training.iterations
     try:
-        with RunProgress(console, total, session.learner.iteration) as bar:
+        with (
+            memory_for(_batch(session)),
+            RunProgress(console, total, session.learner.iteration) as bar,
+        ):
             session.run(bar)
     except Interrupted as stop:
         session.save_checkpoint()
@@ -179,9 +200,16 @@ def _until_stopped(session: Session, console: Console) -> Interrupted | None:
     return None
 
 
+def _batch(session: Session) -> str:
+    size = session.config.training.batch_size
+    return f"training.batch_size={size}; try {max(1, size // 2)}"
+
+
 def _begin(session: Session, overrides: list[str], console: Console) -> list[str]:
     """Start the directory, or go on from its last checkpoint. Returns what is to be noted."""
     config, directory, begun = session.config, session.directory, session.learner.weights_file
+    with memory_for(_batch(session)):
+        batches_hash = session.batches.fingerprint()
     environment = {
         "overrides": overrides,
         "folder": str(Path.cwd()),
@@ -189,7 +217,7 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         "data_fingerprint": session.domains.fingerprint,
         "initial_weights_hash": session.initial_weights_hash,
         "weights_sha256": begun.sha256 if begun else None,
-        "batches_hash": session.batches.fingerprint(),
+        "batches_hash": batches_hash,
     }
     if config.force or not config.resume or not go_on(session, environment):
         directory.begin(settings.as_dict(config), environment)

@@ -44,6 +44,7 @@ class Session:
         domains: the data.
         device: where the model and, where they fit, the images go.
         directory: where the run is written.
+        stop: knows of the signals that have come.
     """
 
     def __init__(
@@ -52,8 +53,10 @@ class Session:
         domains: DomainSet,
         device: torch.device,
         directory: RunDirectory,
+        stop: StopRequest,
     ) -> None:
         self.config, self.domains, self.device, self.directory = config, domains, device, directory
+        self.stop = stop
         self.splits = resident_splits(domains, device, config.seed)
         self.trained = settings.trained_domains(config, domains.names)
         self.unseen = settings.unseen_domains(config, domains.names)
@@ -72,11 +75,12 @@ class Session:
         self.watched = learns and not self.learner.adversary.signed
         self.weight_sums = [0.0] * len(self.trained)  # Σ_t p_t over the iterations read so far
         self.marginal_error = 0.0  # the largest seen that Sinkhorn's sweeps left, for OT
-        self.history = History(self.trained, config.logging.every, device)
+        self.history = History(
+            self.trained, min(config.logging.every, config.training.iterations), device
+        )
         self.clock = Clock(device)
         self.subset = _measured_positions(config, self.splits["train"])
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
-        self.stop = StopRequest()
         self.resumed: list[str] = []  # a note for every time that the run was taken up again
         self._saved_at = time.monotonic()
         self.data_warnings: list[str] = []  # of the data, for the summary
@@ -102,11 +106,10 @@ class Session:
         parts = self.learner, self.batches, self.pool
         if (placed := where_images_are(self.splits)) is not None:
             self._note(placed)
-        with self.stop:
-            iteration = ready_iteration(self.config.runtime, *parts, self.clock, self._note)
-            total = self.config.training.iterations
-            train(self.learner, total, *parts[1:], self.history, self.clock, events, iteration)
-            self._finish()
+        iteration = ready_iteration(self.config.runtime, *parts, self.clock, self._note)
+        total = self.config.training.iterations
+        train(self.learner, total, *parts[1:], self.history, self.clock, events, iteration)
+        self._finish()
 
     def _note(self, line: str) -> None:
         self.directory.append_log(line)

@@ -38,8 +38,8 @@ def append_failure(record: Path, failure: Failure) -> None:
         stream.write(json.dumps(dataclasses.asdict(failure)) + "\n")
 
 
-def read_failures(record: Path) -> list[Failure]:
-    """All failures so far, in the order they came."""
-    if not record.exists():
+def read_failures(record: Path | None) -> list[Failure]:
+    """All failures so far, in the order they came; none where there is no record."""
+    if record is None or not record.exists():
         return []
     return [Failure(**json.loads(line)) for line in record.read_text("utf-8").splitlines()]

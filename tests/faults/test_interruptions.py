@@ -17,7 +17,7 @@ from faults.tries import SETTINGS, differences
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
-from robustmd.training import session, sweep
+from robustmd.training import command, run, session, stopping, sweep
 from robustmd.typed import literal, typed_from_file
 
 
@@ -25,7 +25,17 @@ def notes_of(run: Path) -> list[str]:
     return json.loads((run / "summary.json").read_text())["notes"]
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGUSR1", 143)])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("SIGINT", 130),
+        ("SIGTERM", 143),
+        ("SIGHUP", 129),
+        ("SIGUSR1", 143),
+        ("SIGUSR2", 143),
+        ("SIGXCPU", 152),
+    ],
+)
 def test_a_signal_ends_the_iteration_and_the_run_goes_on(
     train: Train,
     finished: Path,
@@ -65,6 +75,92 @@ def test_a_signal_while_it_finishes_ends_the_sweep_and_not_the_run(
     assert (outcome.status, outcome.exit_code, outcome.stop_code) == ("finished", 0, 143)
 
 
+@pytest.mark.parametrize(
+    ("phase", "iteration"),
+    [("build_learner", 0), ("ready_iteration", 0), ("measure", 0), ("checkpoints.save", 3)],
+)
+def test_a_signal_in_any_phase_of_a_run_leaves_a_checkpoint(
+    train: Train,
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    phase: str,
+    iteration: int,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(f"robustmd.training.session.{phase}", signalling(phase))
+        outcome = train(tmp_path, "method=opt")
+    assert (outcome.status, outcome.exit_code) == ("interrupted", 143)
+    assert f"iteration {iteration};" in outcome.message
+    again = train(tmp_path, "method=opt")
+    assert notes_of(again.directory) == [f"resumed after iteration {iteration}"]
+    assert differences(again.directory, finished) == []
+
+
+def signalling(name: str) -> Any:
+    """A function of the session's that is sent SIGTERM, and SIGUSR1 after it."""
+    module: Any = session
+    for part in name.split("."):
+        function = module = getattr(module, part)
+
+    def signalled(*parts: Any, **named: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return function(*parts, **named)
+
+    return signalled
+
+
+def test_a_signal_while_data_is_made_ready_ends_it_at_once(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waiting(*_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        raise AssertionError("went on")
+
+    monkeypatch.setattr(run, "load_domains", waiting)
+    outcome = train(tmp_path / "outputs")
+    assert (outcome.status, outcome.exit_code) == ("interrupted", 129)
+    assert outcome.message == "stopped by SIGHUP before training; the same command goes on"
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_an_ignored_sighup_stays_ignored_and_every_handler_comes_back(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(session, "measure", hanging_up(session.measure))
+        assert train(tmp_path).status == "finished"
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGXCPU) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def hanging_up(function: Any) -> Any:
+    def hung_up(*parts: Any, **named: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGHUP)
+        return function(*parts, **named)
+
+    return hung_up
+
+
+def test_a_second_ctrl_c_does_not_wait_and_one_passed_on_twice_is_one(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((0.0, 0.5, 3.0))
+    monkeypatch.setattr(stopping.time, "monotonic", lambda: next(clock, 3.0))
+    request = stopping.StopRequest()
+    with request:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(stopping.Interrupted, match="stopped by SIGINT"):
+            request.check()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_every_resumption_stays_noted(
     train: Train, finished: Path, cut_off: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,13 +170,14 @@ def test_every_resumption_stays_noted(
     here = (run / "environment.json").read_text()
     (run / "environment.json").write_text(json.dumps(json.loads(here) | {"device": "cuda"}))
 
-    def stop(*_: object) -> None:
+    ready = session.ready_iteration
+
+    def stopping(*parts: Any) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
+        return ready(*parts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            session.StopRequest, "__enter__", lambda self: setattr(self, "_received", "SIGTERM")
-        )
+        patch.setattr(session, "ready_iteration", stopping)
         assert train(tmp_path / "outputs", "method=opt").status == "interrupted"
     (run / "environment.json").write_text(here)
     train(tmp_path / "outputs", "method=opt")
@@ -197,9 +294,16 @@ def test_a_failure_of_a_sweep_is_noted_with_its_directory(tmp_path: Path) -> Non
     assert (other.exit_code, other.directory) == (1, "outputs/x")
 
 
+@pytest.mark.parametrize("has_temporary_folder", [True, False])
 def test_a_sweep_goes_on_and_names_the_directory_of_what_failed(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_temporary_folder: bool
 ) -> None:
+    if not has_temporary_folder:
+
+        def refused(**_: object) -> None:
+            raise FileNotFoundError("No usable temporary directory found")
+
+        monkeypatch.setattr(command.tempfile, "TemporaryDirectory", refused)
     monkeypatch.chdir(tmp_path)
     code, out, err = outcome_of(["train", "-m", *SETTINGS, "training.learning_rate=1e6,0.01"])
     assert code == 1

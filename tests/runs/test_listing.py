@@ -228,3 +228,10 @@ def test_damaged_files_are_unreadable_not_fatal(outputs) -> None:
     summary = json.loads((path / "summary.json").read_text())
     (path / "summary.json").write_text(json.dumps(summary | {"domains": 5, "iterations": "x"}))
     assert list_runs(outputs.root)[0].total is None
+
+
+def test_without_its_measurements_no_run_is_finished(outputs) -> None:
+    path = outputs.run()
+    (path / "metrics.csv").unlink()
+    (found,) = list_runs(outputs.root)
+    assert (found.status, found.message) == ("unreadable", "metrics.csv is missing")

@@ -273,6 +273,36 @@ def test_too_little_device_memory_is_a_line_with_a_smaller_batch(
         train()
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the limit is from there")
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("training.batch_size=2000000", "training.batch_size=2000000; try 1000000"),
+        ("training.batch_size=2000000000", "training.batch_size=2000000000; try 1000000000"),
+        ("backbone.hidden=1000000000", "the images and the model; choose a smaller backbone"),
+    ],
+)
+def test_too_little_memory_of_the_machine_is_a_line_too(
+    train: Train, tmp_path: Path, override: str, words: str
+) -> None:
+    """With half a gigabyte more than is used now, as `ulimit -v` would give it."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    process = os.fork()
+    if process == 0:
+        most = pages * resource.getpagesize() + 2**29
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        try:
+            train(override)
+        except UserError as error:
+            (tmp_path / "said").write_text(str(error))
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+    assert (tmp_path / "said").read_text().startswith(f"too little memory for {words}")
+
+
 def test_an_unwritable_output_folder_is_one_line(train: Train, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
