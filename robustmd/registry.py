@@ -14,20 +14,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
 from robustmd.errors import UserError
-from robustmd.ranges import ANYTHING, Allowed, Tune
+from robustmd.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Tune
 
 if TYPE_CHECKING:
     from robustmd.training.other_runs import FinishedRuns
 
 
 def key(
-    default: Any, allowed: Allowed = ANYTHING, *, tune: Tune | None = None, per_domain: bool = False
+    default: Any,
+    allowed: Allowed = ANYTHING,
+    *,
+    tune: Tune | None = None,
+    per_domain: bool = False,
+    place: bool = False,
 ) -> Any:
     """A key of an option: its recorded default, its range, and what the fair protocol draws.
 
@@ -37,8 +44,10 @@ def key(
         allowed: the range; null passes where the type allows it.
         tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
         per_domain: the value is a list with one entry for each domain that trains.
+        place: the value says where the data lies, which is not what it is: the data's fingerprint
+            stands for it in a run's identity.
     """
-    metadata = {"allowed": allowed, "tune": tune, "per_domain": per_domain}
+    metadata = {"allowed": allowed, "tune": tune, "per_domain": per_domain, "place": place}
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -104,11 +113,19 @@ class Registry(Mapping[str, "type[Settings]"]):
     Args:
         group: "method", "data", "backbone".
         needs: the method that a class must have.
+        common: {name: (type, key)} of the keys that every option has.
         flags: what the decorator may say, with the defaults.
     """
 
-    def __init__(self, group: str, needs: str, **flags: Any) -> None:
-        self.group, self._needs, self._defaults = group, needs, {"order": None, **flags}
+    def __init__(
+        self,
+        group: str,
+        needs: str,
+        common: Mapping[str, tuple[str, Any]] | None = None,
+        **flags: Any,
+    ) -> None:
+        self.group, self._needs, self._common = group, needs, common or {}
+        self._defaults = {"order": None, **flags}
         self._options: dict[str, Option] = {}
 
     def register(self, name: str, **flags: Any) -> Callable[[Schema], Schema]:
@@ -122,7 +139,10 @@ class Registry(Mapping[str, "type[Settings]"]):
                 if item.name in own:  # it was a dataclass already: nothing of its fields is lost
                     setattr(schema, item.name, item)
             schema.name = name  # type: ignore[attr-defined]
-            schema.__annotations__ = {"name": "str", **own}
+            for common, (_, item) in self._common.items():
+                setattr(schema, common, copy(item))
+            types = {common: kind for common, (kind, _) in self._common.items()}
+            schema.__annotations__ = {"name": "str", **own, **types}
             self._options[name] = Option(name, dataclass(schema), {**self._defaults, **flags})
             return schema
 
@@ -160,7 +180,36 @@ class Registry(Mapping[str, "type[Settings]"]):
         return len(self._options)
 
 
+@dataclass(frozen=True)
+class BackboneFacts:
+    """num_classes: C, the number of logits. image_size: (H, W) in pixels of what it will see."""
+
+    num_classes: int
+    image_size: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """Where files are and go, for a data set that asks for them.
+
+    `folder("data")` and `folder("cache")` are `paths.data` and `paths.cache`; they raise UserError
+    where there is none. `say` shows the user a line.
+    """
+
+    folder: Callable[[str], Path]
+    say: Callable[[str], None]
+
+
 METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
+BACKBONES = Registry("backbone", "build", head=None, smallest=1)
+DATA = Registry(
+    "data",
+    "load",
+    common={
+        "unseen": ("list[str]", key([], NAMES)),
+        "validation": ("float", key(0.0, BELOW_ONE)),
+    },
+)
 
 
 def method(
@@ -188,3 +237,34 @@ def method(
     return METHODS.register(
         name, learns=learns, averages=averages, fair=fair, look=look, order=order
     )
+
+
+def backbone(
+    name: str, *, head: str | None = None, smallest: int = 1, order: float | None = None
+) -> Callable[[Schema], Schema]:
+    """Register `backbone=<name>`: a `Settings` class with `build(self, facts) -> nn.Module`.
+
+    `facts` is a `BackboneFacts`. The module takes images, float [n, 3, H, W], whose pixels are
+    (u − 0.5)/0.25 with u = pixel/255, and gives logits [n, C].
+
+    Args:
+        name: an identifier that no other backbone has.
+        head: the module, by its name in the model, that weights from a file leave alone.
+        smallest: pixels of the smallest image side it can take, >= 1.
+        order: its place in lists; None: after those that have one, by name.
+    """
+    return BACKBONES.register(name, head=head, smallest=smallest, order=order)
+
+
+def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]:
+    """Register `data=<name>`: a `Settings` class with `load(self) -> DomainSet`.
+
+    `load(self, facts)` gets a `DataFacts`. Every data set also has the keys `data.unseen`, domains
+    that are measured and not trained on, and `data.validation`, the share of each training set that
+    is held out.
+
+    Args:
+        name: an identifier that no other data set has.
+        order: its place in lists; None: after those that have one, by name.
+    """
+    return DATA.register(name, order=order)

@@ -13,54 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-import robustmd.methods  # noqa: F401 - registers them
-from robustmd.data_settings import DATA, DATA_PLACES, check_data
+import robustmd.backbones
+import robustmd.data_sets
+import robustmd.methods  # noqa: F401 - each registers its options
 from robustmd.errors import UserError, listed
-from robustmd.paths import whole
 from robustmd.ranges import (
     ANYTHING,
     BELOW_ONE,
     COUNT,
-    COUNT_OR_ZERO,
     DEVICE,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
     THREADS,
-    WEIGHTS,
     Allowed,
     one_of,
     setting,
 )
-from robustmd.registry import METHODS
-
-# --- backbone -----------------------------------------------------------------------------------
-
-
-@dataclass
-class AlexNet:
-    """`backbone=alexnet`: five convolutions for images of 32 px and more."""
-
-    name: str = "alexnet"
-    width: float = setting(1.0, POSITIVE)
-    hidden: int = setting(0, COUNT_OR_ZERO)
-
-
-@dataclass
-class ResNet18:
-    """`backbone=resnet18`: torchvision's; weights: imagenet, none, or a path, made absolute."""
-
-    name: str = "resnet18"
-    weights: str = setting("imagenet", WEIGHTS)
-
-    def __post_init__(self) -> None:
-        """A relative path means another file elsewhere, so it must not be a run's identity."""
-        if self.weights not in ("imagenet", "none", ""):
-            self.weights = whole("backbone.weights", self.weights)
-
-
-# --- the rest -----------------------------------------------------------------------------------
-
+from robustmd.registry import BACKBONES, DATA, METHODS
 
 TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best
 
@@ -118,7 +88,6 @@ class Paths:
         return Path(found)
 
 
-BACKBONES = {"alexnet": AlexNet, "resnet18": ResNet18}
 OPTIONS: Mapping[str, Mapping[str, type]] = {
     "data": DATA,
     "backbone": BACKBONES,
@@ -177,8 +146,8 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
         allowed: Allowed = item.metadata.get("allowed", ANYTHING)
         if value is not None and not allowed.holds(value):
             raise UserError(f"{key}={value}: must be {allowed.words}")
-    check_data(config.data)
-    config.method.check()
+    for option in (config.data, config.backbone, config.method):
+        option.check()
     if domains is not None:
         _validate_against(config, list(domains))
 
@@ -191,8 +160,7 @@ def trained_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
 
 def unseen_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
     """Those of `data.unseen`: measured beside the others, and in no mean or worst case of them."""
-    unseen = getattr(config.data, "unseen", [])
-    return tuple(name for name in domains if name in unseen)
+    return tuple(name for name in domains if name in config.data.unseen)
 
 
 def _validate_against(config: Config, domains: Sequence[str]) -> None:
@@ -221,7 +189,7 @@ def domains_per_batch(config: Config, count: int) -> int:
 
 
 def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
-    unseen = getattr(config.data, "unseen", [])
+    unseen = config.data.unseen
     written = f"data.unseen=[{','.join(unseen)}]"
     unknown = [name for name in unseen if name not in domains]
     if unknown:
@@ -283,12 +251,19 @@ def identity_of(config: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str,
     identity = number_changing(config)
     data, backbone = identity["data"], identity["backbone"]
     fingerprint, weights = read.get("data_fingerprint"), read.get("weights_sha256")
-    if fingerprint and not data.keys().isdisjoint(DATA_PLACES):
-        kept = {key: value for key, value in data.items() if key not in DATA_PLACES}
+    places = places_of(data["name"])
+    if fingerprint and not data.keys().isdisjoint(places):
+        kept = {key: value for key, value in data.items() if key not in places}
         identity["data"] = {**kept, "fingerprint": fingerprint}
     if weights and backbone.get("weights", "none") != "none":
         identity["backbone"] = {**backbone, "weights": weights}
     return identity
+
+
+def places_of(data: str) -> frozenset[str]:
+    """Those keys of a data set that say where it lies."""
+    items = dataclasses.fields(DATA[data]) if data in DATA else ()
+    return frozenset(item.name for item in items if item.metadata.get("place"))
 
 
 def _without(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
+from unicodedata import normalize
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
@@ -40,6 +41,7 @@ def typed(composed: DictConfig) -> Config:
         if name not in options:
             raise UserError(f"{group}={name}: no such option; allowed: {', '.join(options)}")
         parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
+    parts["data"].unseen = sorted({normalize("NFC", one) for one in parts["data"].unseen})
     for section, schema in SECTIONS.items():
         parts[section] = _merged(schema, plain.pop(section, None) or {}, f"{section}.", "")
     top = {f.name: f.default for f in dataclasses.fields(Config) if f.name not in parts}

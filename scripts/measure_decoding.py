@@ -103,7 +103,7 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
     """A batch of two domains, one tenfold, against forward, backward and step; one thread."""
     import torch  # noqa: PLC0415
 
-    from robustmd.backbones.resnet import ResNet18  # noqa: PLC0415
+    from robustmd.backbones.networks.resnet import ResNet18  # noqa: PLC0415
     from robustmd.domains.domain import Domain, DomainSet, Examples  # noqa: PLC0415
     from robustmd.domains.pets import EXPANSION  # noqa: PLC0415
     from robustmd.domains.views import Views  # noqa: PLC0415

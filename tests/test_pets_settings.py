@@ -4,8 +4,9 @@ import pytest
 from tiny import composed
 
 from robustmd import settings
-from robustmd.data_settings import Pets
+from robustmd.data_sets.pets import Pets
 from robustmd.errors import UserError
+from robustmd.registry import BACKBONES
 from robustmd.runs.identity import canonical
 
 
@@ -16,7 +17,7 @@ def identity(*overrides: str) -> object:
 def test_pets_bring_the_papers_backbone_and_training() -> None:
     config = composed("data=pets")
     settings.validate(config)
-    assert config.backbone == settings.ResNet18(weights="imagenet")
+    assert config.backbone == BACKBONES["resnet18"](weights="imagenet")
     training = config.training
     assert (training.learning_rate, training.iterations) == (0.005, 5000)
     assert (config.data.size, config.data.crop, config.data.classes) == (256, 224, [])

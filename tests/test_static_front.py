@@ -10,6 +10,7 @@ from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.methods.even import Even
 from robustmd.ranges import DISTRIBUTION
+from robustmd.registry import BACKBONES
 from robustmd.static_front import front_point
 
 NAMES = ["a", "b", "c"]
@@ -18,7 +19,7 @@ NAMES = ["a", "b", "c"]
 def config_of(method, data=None):
     sections = {name: schema() for name, schema in settings.SECTIONS.items()}
     data = data or settings.DATA["digits_mini"]()
-    return settings.Config(data=data, backbone=settings.AlexNet(), method=method, **sections)
+    return settings.Config(data=data, backbone=BACKBONES["alexnet"](), method=method, **sections)
 
 
 def test_two_domains_have_a_grid():

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 
 from robustmd import settings
-from robustmd.data_settings import DigitsMini
+from robustmd.backbones.alexnet import AlexNet
+from robustmd.backbones.resnet18 import ResNet18
+from robustmd.data_sets.digits_mini import DigitsMini
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.rotated import rotated_grid
 from robustmd.registry import METHODS
@@ -52,8 +54,8 @@ def workloads(device: torch.device) -> tuple[Workload, ...]:
     """AlexNet on 32-pixel images and ResNet-18 on 64-pixel ones; batches that fit the device."""
     on_gpu = device.type == "cuda"
     return (
-        Workload("alexnet/32", settings.AlexNet(), 32, 200),
-        Workload("resnet18/64", settings.ResNet18(weights="none"), 64, 200 if on_gpu else 40),
+        Workload("alexnet/32", AlexNet(), 32, 200),
+        Workload("resnet18/64", ResNet18(weights="none"), 64, 200 if on_gpu else 40),
     )
 
 

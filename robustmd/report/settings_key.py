@@ -5,16 +5,14 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from robustmd.data_settings import DATA_PLACES
 from robustmd.runs.identity import canonical
 from robustmd.runs.run import Run
-from robustmd.settings import OPTIONS, SECTIONS
+from robustmd.settings import OPTIONS, SECTIONS, places_of
 
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
 NO_NUMBER = {"evaluation.predictions"}
 FINGERPRINT = "data fingerprint"
 FILES = "data.files"  # the fingerprint too, where the settings name the files
-PLACES = tuple(f"data.{key}" for key in DATA_PLACES)
 UNSET = "unset"
 SYMBOLS = {"method.lam": "λ", "method.mu": "μ", "method.nu": "ν"}
 
@@ -48,8 +46,9 @@ def settings_of(run: Run) -> dict[str, Any]:
 
 def _without_places(flat: dict[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
     """What files held in place of where they lay: the same elsewhere is the same configuration."""
-    if environment.get("data_fingerprint") and any(flat.get(key) for key in PLACES):
-        flat = {key: value for key, value in flat.items() if key not in PLACES}
+    places = {f"data.{key}" for key in places_of(str(flat.get("data.name")))}
+    if environment.get("data_fingerprint") and any(flat.get(key) for key in places):
+        flat = {key: value for key, value in flat.items() if key not in places}
         flat |= {FILES: flat[FINGERPRINT], FINGERPRINT: f"that of {FILES}"}
     weights = environment.get("weights_sha256")
     if weights and flat.get("backbone.weights") not in (None, "none", "imagenet"):

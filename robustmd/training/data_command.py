@@ -106,10 +106,10 @@ def _list(config: Config) -> int:
 
 
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
+    from robustmd.data_sets import load_domains  # noqa: PLC0415
     from robustmd.domains.duplicates_kept import duplicates  # noqa: PLC0415
     from robustmd.domains.opening import read_through  # noqa: PLC0415
     from robustmd.domains.overview import rows  # noqa: PLC0415
-    from robustmd.training.data import load_domains  # noqa: PLC0415
     from robustmd.training.data_tables import print_data_set  # noqa: PLC0415
 
     console = _console()
@@ -121,7 +121,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     for folder in {row.folder for row in rows(domains) if row.folder} if check else ():
         read_through(folder)
     found = duplicates(domains, config.paths.folder("cache"), say)
-    print_data_set(domains, found, getattr(config.data, "unseen", []), console)
+    print_data_set(domains, found, config.data.unseen, console)
     if check:
         say("Checked: all prepared arrays are what they were prepared as")
     if picture is not None and form is not None:

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from robustmd import settings
-from robustmd.backbones.build import build_backbone
+from robustmd.backbones import build_backbone
 from robustmd.console import make_console
+from robustmd.data_sets import load_domains
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
+from robustmd.registry import BackboneFacts
 from robustmd.runs import checkpoints
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.data import load_domains
 from robustmd.training.environment import choose_device
 from robustmd.training.measurement import Measure, measure
 from robustmd.training.precision import InPrecision, allow_tf32, resolve_precision
@@ -82,13 +83,13 @@ def _final_model(
     directory: RunDirectory, config: settings.Config, domains: DomainSet
 ) -> torch.nn.Module:
     state = checkpoints.load_final_model(directory.path)
-    shape = len(domains.classes), domains.image_size
+    facts = BackboneFacts(len(domains.classes), domains.image_size)
     with torch.device("meta"):  # sizes alone: whatever config.yaml says, it takes no memory
-        expected = build_backbone(config.backbone, *shape).state_dict()
+        expected = build_backbone(config.backbone, facts).state_dict()
     sizes = {name: getattr(value, "shape", None) for name, value in state.items()}
     if sizes != {name: value.shape for name, value in expected.items()}:
         raise UserError(f"{directory.path}: its final model does not fit its config.yaml")
-    model = build_backbone(config.backbone, *shape)
+    model = build_backbone(config.backbone, facts)
     model.load_state_dict(state)
     return model
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from robustmd import settings
-from robustmd.backbones.pretrained import WeightsFile
+from robustmd.backbones.networks.pretrained import WeightsFile
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints, files

@@ -13,11 +13,11 @@ from torch.optim.lr_scheduler import LRScheduler
 from robustmd import settings
 from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
-from robustmd.backbones.build import HEADS, build_backbone
-from robustmd.backbones.pretrained import WeightsFile, find_weights, load_weights
+from robustmd.backbones import build_backbone
+from robustmd.backbones.networks.pretrained import WeightsFile, find_weights, load_weights
 from robustmd.domains.domain import DomainSet
 from robustmd.methods import build_adversary
-from robustmd.registry import METHODS, MethodFacts
+from robustmd.registry import BACKBONES, METHODS, BackboneFacts, MethodFacts
 from robustmd.training.average import IterateAverage
 from robustmd.training.precision import InPrecision
 from robustmd.training.schedules import learning_rate_schedule
@@ -104,9 +104,11 @@ def build_learner(
         sizes: n_k, how many examples each of them trains on; for the methods that ask.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
-    model = build_backbone(config.backbone, len(domains.classes), domains.image_size)
+    seen = BackboneFacts(len(domains.classes), domains.image_size)
+    model = build_backbone(config.backbone, seen)
     weights = find_weights(config.backbone)
-    notes = [load_weights(model, weights, HEADS[config.backbone.name])] if weights else []
+    head = BACKBONES.flag(config.backbone.name, "head")
+    notes = [load_weights(model, weights, head)] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     training, method = config.training, config.method
     optimizer = torch.optim.SGD(

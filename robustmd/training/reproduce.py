@@ -13,11 +13,11 @@ from rich.console import Console
 
 from robustmd import settings
 from robustmd.console import make_console
+from robustmd.data_sets import load_domains
 from robustmd.errors import UserError
 from robustmd.runs.comparison import IDENTICAL, Comparison, compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
-from robustmd.training.data import load_domains
 from robustmd.training.run import run as train
 from robustmd.typed import typed_from_file
 

@@ -15,10 +15,10 @@ import torch
 from rich.console import Console
 
 from robustmd import settings
-from robustmd.backbones.pretrained import find_weights
+from robustmd.backbones.networks.pretrained import find_weights
+from robustmd.data_sets import load_domains
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
-from robustmd.training.data import load_domains
 from robustmd.training.data_record import data_warnings, example_sheet
 from robustmd.training.environment import choose_device, describe
 from robustmd.training.finished import is_finished

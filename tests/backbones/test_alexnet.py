@@ -2,10 +2,10 @@ import pytest
 import torch
 from torch import nn
 
-from robustmd import settings
-from robustmd.backbones.alexnet import AlexNet
-from robustmd.backbones.build import build_backbone
+from robustmd.backbones import build_backbone
+from robustmd.backbones.networks.alexnet import AlexNet
 from robustmd.errors import UserError
+from robustmd.registry import BACKBONES, BackboneFacts
 
 
 def test_its_convolutions_are_alexnets() -> None:
@@ -46,4 +46,4 @@ def test_full_width_has_the_known_number_of_parameters() -> None:
 
 def test_images_that_are_too_small_are_refused_in_a_line() -> None:
     with pytest.raises(UserError, match="28×28 px; it needs at least 32×32"):
-        build_backbone(settings.AlexNet(), 10, (28, 28))
+        build_backbone(BACKBONES["alexnet"](), BackboneFacts(10, (28, 28)))

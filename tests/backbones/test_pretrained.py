@@ -11,10 +11,10 @@ import pytest
 import torch
 from torchvision.models import ResNet18_Weights, resnet18
 
-from robustmd import settings
-from robustmd.backbones.pretrained import WeightsFile, find_weights, load_weights
-from robustmd.backbones.resnet import ResNet18
+from robustmd.backbones.networks.pretrained import WeightsFile, find_weights, load_weights
+from robustmd.backbones.networks.resnet import ResNet18
 from robustmd.errors import UserError
+from robustmd.registry import BACKBONES
 
 NAME = "resnet18-f37072fd.pth"
 
@@ -46,7 +46,7 @@ def save(tmp_path: Path) -> Callable[[object], WeightsFile]:
             path.write_bytes(content)
         else:
             torch.save(content, path)
-        found = find_weights(settings.ResNet18(weights=str(path)))
+        found = find_weights(BACKBONES["resnet18"](weights=str(path)))
         assert found is not None
         return found
 
@@ -121,13 +121,13 @@ def test_what_is_no_state_dict_is_refused_and_nothing_in_it_is_run(
 
 def test_a_missing_file_is_named(tmp_path, one_line) -> None:
     with pytest.raises(UserError) as error:
-        find_weights(settings.ResNet18(weights=str(tmp_path / "no.pth")))
+        find_weights(BACKBONES["resnet18"](weights=str(tmp_path / "no.pth")))
     one_line(error, "no.pth", "No such file", "imagenet, none")
 
 
 def test_none_and_other_backbones_begin_at_random() -> None:
-    assert find_weights(settings.ResNet18(weights="none")) is None
-    assert find_weights(settings.AlexNet()) is None
+    assert find_weights(BACKBONES["resnet18"](weights="none")) is None
+    assert find_weights(BACKBONES["alexnet"]()) is None
 
 
 def test_torchvisions_file_is_found_in_torchs_folder_offline(
@@ -137,7 +137,7 @@ def test_torchvisions_file_is_found_in_torchs_folder_offline(
     monkeypatch.setattr(torch.hub, "_hub_dir", None)
     place = tmp_path / "home" / "hub" / "checkpoints" / NAME
     assert ResNet18_Weights.IMAGENET1K_V1.url.endswith(f"/{NAME}")
-    backbone = settings.ResNet18(weights="imagenet")
+    backbone = BACKBONES["resnet18"](weights="imagenet")
     with pytest.raises(UserError) as error:
         find_weights(backbone)
     one_line(error, str(place), ResNet18_Weights.IMAGENET1K_V1.url, "backbone.weights=none")
@@ -150,7 +150,8 @@ def test_torchvisions_file_is_found_in_torchs_folder_offline(
     right = place.with_name(f"resnet18-{begins}.pth")
     place.rename(right)
     monkeypatch.setattr(
-        "robustmd.backbones.pretrained._torchvision_url", lambda: f"https://host/{right.name}"
+        "robustmd.backbones.networks.pretrained._torchvision_url",
+        lambda: f"https://host/{right.name}",
     )
     found = find_weights(backbone)
     assert found is not None
@@ -159,5 +160,5 @@ def test_torchvisions_file_is_found_in_torchs_folder_offline(
 
 def test_a_relative_path_becomes_absolute(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert settings.ResNet18(weights="a/b.pth").weights == str(tmp_path / "a" / "b.pth")
-    assert settings.ResNet18().weights == "imagenet"
+    assert BACKBONES["resnet18"](weights="a/b.pth").weights == str(tmp_path / "a" / "b.pth")
+    assert BACKBONES["resnet18"]().weights == "imagenet"

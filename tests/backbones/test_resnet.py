@@ -6,10 +6,10 @@ import pytest
 import torch
 from torchvision.models import resnet18
 
-from robustmd import settings
-from robustmd.backbones.build import HEADS, build_backbone
-from robustmd.backbones.resnet import IMAGENET_MEAN, IMAGENET_STD, ResNet18
+from robustmd.backbones import build_backbone
+from robustmd.backbones.networks.resnet import IMAGENET_MEAN, IMAGENET_STD, ResNet18
 from robustmd.errors import UserError
+from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.average import IterateAverage
 from robustmd.training.gathering import normalised
 
@@ -75,18 +75,20 @@ def test_averaged_weights_get_batch_norm_statistics_of_their_own() -> None:
 
 
 def test_it_is_built_by_name_for_images_that_are_large_enough() -> None:
-    backbone = settings.ResNet18(weights="none")
-    model = build_backbone(backbone, 24, (56, 56))
-    head = dict(model.named_modules())[HEADS["resnet18"]]
+    backbone = BACKBONES["resnet18"](weights="none")
+    model = build_backbone(backbone, BackboneFacts(24, (56, 56)))
+    head = dict(model.named_modules())[BACKBONES.flag("resnet18", "head")]
     assert (head.in_features, head.out_features) == (512, 24)
     with pytest.raises(UserError, match=r"backbone=resnet18: images are 28×28 px; .* 32×32"):
-        build_backbone(backbone, 24, (28, 28))
+        build_backbone(backbone, BackboneFacts(24, (28, 28)))
 
 
 def test_the_same_seed_gives_the_same_weights() -> None:
     models = []
     for _ in range(2):
         torch.manual_seed(5)
-        models.append(build_backbone(settings.ResNet18(weights="none"), 3, (32, 32)))
+        models.append(
+            build_backbone(BACKBONES["resnet18"](weights="none"), BackboneFacts(3, (32, 32)))
+        )
     for a, b in zip(*(m.parameters() for m in models), strict=True):
         assert torch.equal(a, b)

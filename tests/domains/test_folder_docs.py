@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from robustmd.data_settings import Folder
+from robustmd.data_sets.folder import Folder
 from robustmd.domains.folder import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text("utf-8")

@@ -11,7 +11,7 @@ from rich.console import Console
 from tiny import composed
 from torchvision.models import resnet18
 
-from robustmd.backbones.resnet import ResNet18
+from robustmd.backbones.networks.resnet import ResNet18
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.training import run as run_module

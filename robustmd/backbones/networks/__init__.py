@@ -1,0 +1,1 @@
+"""The networks themselves, and the weights that they begin with."""
