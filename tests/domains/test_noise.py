@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
 from robustmd import settings
+from robustmd.data_sets import load_domains
 from robustmd.domains.noise import noise_copies
 from robustmd.errors import UserError
-from robustmd.training.data import load_domains
 
 
 def silent(_: str) -> None:

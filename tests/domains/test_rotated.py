@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
 from robustmd import settings
+from robustmd.data_sets import load_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates
 from robustmd.domains.rotated import rotated_grid
 from robustmd.domains.seen import seen
 from robustmd.errors import UserError
-from robustmd.training.data import load_domains
 
 SIX = [0.0, 15.0, 30.0, 45.0, 60.0, 75.0]
 
