@@ -7,7 +7,9 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+from robustmd.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,17 +84,26 @@ def _fill_closed() -> None:
 
 
 def make_console(stream: TextIO | None = None, width: int | None = None) -> Console:
-    """A console on `stream` (None: sys.stdout, whichever it then is).
+    """A console on `stream` (None: sys.stdout, whichever it then is), for anybody's text: no markup
+    or `:emoji:` counts in it, and what would steer a terminal is written out.
 
     `is_interactive` (may there be a bar?) only on a terminal that can go back a line: not where
     TERM=dumb, nor where FORCE_COLOR colours a pipe. With NO_COLOR nothing is coloured or bold.
     """
     from rich.console import Console  # noqa: PLC0415 - not for --help
+    from rich.text import Text  # noqa: PLC0415
 
-    return Console(
+    class PlainConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            """Every string comes here: a line to print, a cell, a heading."""
+            return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
+
+    return PlainConsole(
         file=stream,
         width=width,
         highlight=False,
+        markup=False,
+        emoji=False,
         force_interactive=None if (stream or sys.stdout).isatty() else False,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )

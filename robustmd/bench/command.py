@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     device = choose_device(args.device)
     console = make_console()
     effort = effort_for(device, quick=args.quick)
-    result = run_bench(device, effort, lambda line: console.print(line, markup=False))
+    result = run_bench(device, effort, console.print)
     if args.out is not None:
         try:
             args.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -20,14 +20,13 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     console.print(
         f"{environment['device']} · {environment['cpu']} · {environment['threads']} threads · "
         f"torch {environment['packages']['torch']} · commit {str(environment['git_commit'])[:8]}",
-        markup=False,
     )
     for name, workload in result["workloads"].items():
         console.print(_loops(name, workload))
     for key, base, title in GROWTHS:
         console.print(_growth(result[key], base, title))
     console.print(_updates(result["update_microseconds"]))
-    console.print(_lines(result), markup=False, highlight=False)
+    console.print(_lines(result))
 
 
 def _loops(name: str, workload: Mapping[str, Any]) -> RenderableType:

@@ -17,7 +17,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from robustmd.console import make_console, steady_streams
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable
 from robustmd.training.composing import (
     check_arguments,
     composed_error,
@@ -86,7 +86,7 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
     in_sweep = hydra_config.mode == RunMode.MULTIRUN
     title = _title(hydra_config) if in_sweep else ""
     if title:
-        console.print(title, markup=False, soft_wrap=True)
+        console.print(title, soft_wrap=True)
     directories: list[Path] = []
     try:
         config = typed(composed)  # before its overrides: here a reference to nothing is a line
@@ -95,10 +95,10 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
     except Exception as error:
         if in_sweep:
             _note(Failure.of(error, title, *map(str, directories)), failures)
-            print(f"  failed: {error}", file=sys.stderr)  # noqa: T201
+            print(f"  failed: {printable(error)}", file=sys.stderr)  # noqa: T201
         return error
-    console.print(f"  {outcome.message}", markup=False, soft_wrap=True)
-    console.print(f"  {_shown(outcome.directory)}", markup=False, soft_wrap=True)
+    console.print(f"  {outcome.message}", soft_wrap=True)
+    console.print(f"  {_shown(outcome.directory)}", soft_wrap=True)
     if outcome.exit_code and in_sweep:
         directory = str(outcome.directory)
         _note(Failure(outcome.exit_code, outcome.message, title, directory), failures)
@@ -136,7 +136,8 @@ def _conclude(failures: list[Failure]) -> int:
     print(f"robustmd: {runs} did not finish:", file=sys.stderr)  # noqa: T201
     for failure in failures:
         where = f" ({_shown(Path(failure.directory))})" if failure.directory else ""
-        print(f"  {failure.title}: {failure.message}{where}", file=sys.stderr)  # noqa: T201
+        line = printable(f"{failure.title}: {failure.message}{where}")
+        print(f"  {line}", file=sys.stderr)  # noqa: T201
     codes = {failure.exit_code for failure in failures}
     return codes.pop() if len(codes) == 1 else 1
 

@@ -115,7 +115,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     console = _console()
 
     def say(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
     domains = load_domains(config, say)
     for folder in {row.folder for row in rows(domains) if row.folder} if check else ():

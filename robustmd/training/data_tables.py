@@ -29,9 +29,9 @@ def list_data_sets(data_dir: Path, console: Console) -> None:
         size = "–" if found is None or not found.size else _in_words(found.size)
         state, licence = (found.state, found.licence) if found else ("–", "–")
         table.add_row(name, what, size, state, licence)
-    console.print(table, markup=False)
+    console.print(table)
     line = f"Files are looked for in {data_dir} (paths.data=DIR or ROBUSTMD_DATA: elsewhere)."
-    console.print(f"\n{line}", markup=False, soft_wrap=True)
+    console.print(f"\n{line}", soft_wrap=True)
     console.print("robustmd data NAME fetches or finds one, verifies, prepares and shows it.")
 
 
@@ -53,16 +53,15 @@ def print_data_set(
     console.print(
         f"\n{data.name}: {len(data)} domains, {len(data.classes)} classes, images of "
         f"{width}×{height} RGB, {_in_words(total_bytes(data))} prepared",
-        markup=False,
         soft_wrap=True,
     )
-    console.print(_domains(data, listed, unseen), markup=False)
+    console.print(_domains(data, listed, unseen))
     for line in (*_expanded(listed), *_duplicates(found)):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     console.print(f"Fingerprint: {data.fingerprint}", soft_wrap=True)
     for folder in dict.fromkeys(row.folder for row in listed):
         if folder is not None:
-            console.print(f"Prepared in: {folder}", markup=False, soft_wrap=True)
+            console.print(f"Prepared in: {folder}", soft_wrap=True)
 
 
 def _domains(data: DomainSet, listed: Sequence[Row], unseen: Sequence[str]) -> Table:

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     device = choose_device(config.runtime.device)
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
-    domains = load_domains(config, lambda line: console.print(line, markup=False))
+    domains = load_domains(config, console.print)
     _check_data(directory, domains)
     model = _final_model(directory, config, domains)
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]

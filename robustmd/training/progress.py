@@ -73,7 +73,7 @@ class RunProgress:
 
     def say(self, line: str) -> None:
         """A line of its own, above the bar."""
-        self._console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(f"  {line}", soft_wrap=True)
 
     def measured(self, iteration: int, worst_loss: float, worst_accuracy: float) -> None:
         """After a measurement: the worst domain's loss (nats) and accuracy (%) in training."""

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
                 out.rmdir()
     if outcome.exit_code:
         hint = f"; name the folder to go on: --out {out}" if given.out is None else ""
-        console.print(f"  {outcome.message}{hint}", markup=False, soft_wrap=True)
+        console.print(f"  {outcome.message}{hint}", soft_wrap=True)
         return outcome.exit_code
     new = _finished(outcome.directory)
     comparison = compare(old, new, _seeds(old))
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.out is None and comparison.verdict == IDENTICAL:
         shutil.rmtree(out)
     else:
-        console.print(f"  {new.path}", markup=False, soft_wrap=True)
+        console.print(f"  {new.path}", soft_wrap=True)
     return 0 if comparison.is_reproduced else 1
 
 
@@ -134,4 +134,4 @@ def _show(comparison: Comparison, old: Run, new: Run, console: Console) -> None:
     differing = environment_differences(old.environment, new.environment)
     lines += [f"  {line}" for line in differing] or ["  in the same environment"]
     for line in lines:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)

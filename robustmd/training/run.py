@@ -122,7 +122,7 @@ def _refuse_links(path: Path, outputs: Path) -> None:
 
 
 def _say(console: Console, line: str) -> None:
-    console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(line, highlight=False, soft_wrap=True)
 
 
 def _set_up_torch(runtime: settings.Runtime) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from robustmd import cli
 from robustmd.console import make_console, steady_streams
@@ -131,3 +132,28 @@ def test_bars_and_bold_are_for_terminals_that_want_them(
     console.print("worst", style="bold red")
     assert console.is_interactive == interactive
     assert ("\x1b[" in stream.getvalue()) == escapes
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("[red]a", "[red]a"),
+        ("[/]", "[/]"),
+        (":boom:", ":boom:"),
+        ("\x1b]0;x\x07", r"\x1b]0;x\x07"),
+        ("a\u202eb", r"a\u202eb"),
+        ("a\u200bb", r"a\u200bb"),
+        ("a\u3164b", r"a\u3164b"),
+        ("stray \udce9", r"stray \udce9"),
+        ("Größe 日本", "Größe 日本"),
+    ],
+)
+def test_names_are_text_wherever_a_console_shows_them(name: str, shown: str) -> None:
+    stream = io.StringIO()
+    console = make_console(stream, width=100)
+    table = Table(name, title=name)
+    table.add_row(name)
+    console.print(name, soft_wrap=True)
+    console.print(table)
+    assert stream.getvalue().count(shown) == 4
+    assert all(line.isprintable() for line in stream.getvalue().split("\n"))

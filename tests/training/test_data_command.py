@@ -53,6 +53,18 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path / "photos"
 
 
+def test_names_of_domains_are_neither_markup_nor_control(
+    photos: Path, tmp_path: Path, data
+) -> None:
+    (photos / "one").rename(photos / "[red]one")
+    (photos / "two").rename(photos / "two\u202ea")
+    code, out, _ = data("folder", f"data.root={photos}", f"paths.cache={tmp_path / 'own'}")
+    assert code == 0
+    assert "[red]one" in out
+    assert r"two\u202ea" in out
+    assert all(line.isprintable() for line in out.split("\n"))
+
+
 def test_check_reads_all_prepared_arrays(photos: Path, tmp_path: Path, data) -> None:
     command = ("folder", f"data.root={photos}", f"paths.cache={tmp_path / 'own'}", "--check")
     code, out, _ = data(*command)
