@@ -36,14 +36,14 @@ def typed(composed: DictConfig) -> Config:
     _check_sizes(plain)
     parts: dict[str, Any] = {}
     for group, options in OPTIONS.items():
-        given = plain.pop(group, None) or {}
+        given = _group(plain, group)
         name = str(given.get("name"))
         if name not in options:
             raise UserError(f"{group}={name}: no such option; allowed: {', '.join(options)}")
         parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
     parts["data"].unseen = sorted({normalize("NFC", one) for one in parts["data"].unseen})
     for section, schema in SECTIONS.items():
-        parts[section] = _merged(schema, plain.pop(section, None) or {}, f"{section}.", "")
+        parts[section] = _merged(schema, _group(plain, section), f"{section}.", "")
     top = {f.name: f.default for f in dataclasses.fields(Config) if f.name not in parts}
     top_schema = dataclasses.make_dataclass(
         "Top", [(name, type(default), default) for name, default in top.items()]
@@ -57,6 +57,13 @@ def typed(composed: DictConfig) -> Config:
     )
     _check_text(config)
     return config
+
+
+def _group(plain: dict[str, Any], name: str) -> dict[str, Any]:
+    given = plain.pop(name, None) or {}
+    if not isinstance(given, dict):
+        raise UserError(f"{name}={str(given)[:40]}: must be a group of keys")
+    return given
 
 
 def _check_text(config: Config) -> None:

@@ -12,6 +12,7 @@ from robustmd.runs.files import Extent
 from robustmd.runs.untrusted import Unreadable
 from robustmd.training.session import Session
 
+LARGEST = 2.0**53  # of a number in a checkpoint: more is no count, time or loss
 SAME = ("packages", "cpu", "device", "threads", "robustmd", "git_commit")  # for the same bits
 
 
@@ -63,8 +64,28 @@ def _take_up(session: Session, iteration: int, state: Mapping[str, Any]) -> None
         raise Unreadable(f"it says iteration {state['learner']['iteration']}")
     if iteration > session.config.training.iterations:
         raise Unreadable("the run is not that long")
+    if not _fits(state, session.state()):
+        raise Unreadable("it holds values of other types")
     session.load_state(state)
     session.directory.cut_back({name: Extent(*found) for name, found in state["extents"].items()})
+
+
+def _fits(found: Any, as_new: Any) -> bool:
+    """Whether a state read from a file is of the kind of one just made: numbers stand where numbers
+    are, lines where there are none yet. Tensors are compared by whoever takes them."""
+    if isinstance(as_new, Mapping):
+        sound = isinstance(found, Mapping)
+        return sound and all(_fits(found[k], new) for k, new in as_new.items() if k in found)
+    if isinstance(as_new, list):
+        if not as_new:
+            return isinstance(found, list) and all(isinstance(line, str) for line in found)
+        sound = isinstance(found, list) and len(found) == len(as_new)
+        return sound and all(_fits(*pair) for pair in zip(found, as_new, strict=True))
+    if as_new is None:
+        return found is None or isinstance(found, str | int | float)
+    if isinstance(as_new, int | float):
+        return isinstance(found, int | float) and abs(found) < LARGEST
+    return isinstance(found, type(as_new))
 
 
 def _note(iteration: int, before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
