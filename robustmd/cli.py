@@ -6,6 +6,7 @@ Light on purpose: `--help` imports neither torch nor hydra; each command imports
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -175,7 +176,11 @@ def guarded(command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("robustmd: interrupted", file=sys.stderr)
         return 130
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            name = printable(str(error.filename)[:100])
+            print(f"robustmd: {name}…: a longer name than files can have here", file=sys.stderr)
+            return 2
         print(*map(printable, traceback.format_exc().splitlines()), sep="\n", file=sys.stderr)
         print("robustmd: this is a bug of ours; the lines above say where", file=sys.stderr)
         return 1

@@ -118,6 +118,15 @@ def test_a_mistake_is_one_line_and_code_2_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("command", ["runs", "report"])
+def test_a_name_that_no_file_can_have_is_one_line(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert cli.main([command, "a" * 5000]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith("a…: a longer name than files can have here")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
