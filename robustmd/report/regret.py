@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +13,6 @@ from robustmd.report.names import markdown
 from robustmd.report.numbers import estimate_text
 from robustmd.runs.run import Problem, Run
 
-_LARGEST = 1e300  # JSON has whole numbers that are no float
 ROUNDING = 1e-9  # nats: what float64 sums of losses may be off by, and more
 NO_BOUND = "–"
 CAPTION = (
@@ -86,7 +86,7 @@ def regret_of(run: Run) -> Regret | None:
 
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= _LARGEST else None
+    return float(value) if is_number and math.isfinite(value) else None
 
 
 def regret_rows(section: Section) -> tuple[RegretRow, ...]:
