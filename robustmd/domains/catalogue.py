@@ -32,7 +32,7 @@ def _digits_mini(_: Path) -> Entry:
 
 
 def _digits(data_dir: Path) -> Entry:
-    sources = digits.digit_sources(extra=False)
+    sources = digits.digit_sources()
     there = {s.title: len(find(s, data_dir)) == len(s.files) for s in sources}
     size = sum(official.MNIST_SIZES.values())
     size += sum(official.SVHN_SIZES[name] for name in svhn.FILES)

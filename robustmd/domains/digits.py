@@ -42,7 +42,7 @@ def load(
     Raises UserError if files are missing and cannot be fetched, are not the published ones, or
     cannot be read, and if the cache cannot be written.
     """
-    sources = [source for source in digit_sources(extra=extra) if source.name in names]
+    sources = [s for s in digit_sources(extra=extra, verify=verify) if s.name in names]
     found = {source.name: find(source, data_dir) for source in sources}
     kept = {
         source.name: store
@@ -69,7 +69,7 @@ def load(
     return DomainSet("digits", tuple(domains), CLASSES, name, tuple(notes))
 
 
-def digit_sources(*, extra: bool) -> tuple[Source, Source]:
+def digit_sources(*, extra: bool = False, verify: bool = True) -> tuple[Source, Source]:
     return (
         Source(
             name="mnist",
@@ -89,7 +89,7 @@ def digit_sources(*, extra: bool) -> tuple[Source, Source]:
             folders=("svhn", "SVHN", "."),
             suffixes=("",),
             md5=svhn.md5,
-            build=svhn.build,
+            build=partial(svhn.build, published=verify),
             origin=f"SVHN cropped digits (Netzer et al. 2011){', train + extra' if extra else ''}",
             licence=licences.NON_COMMERCIAL,
         ),
