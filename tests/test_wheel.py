@@ -74,6 +74,12 @@ def test_the_wheel_has_every_yaml(installed: Path) -> None:
     assert shipped == {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
 
 
+def test_the_wheel_has_every_template(installed: Path) -> None:
+    (shipped,) = installed.parent.parent.glob("lib/*/site-packages/robustmd/report/templates")
+    written = ROOT / "robustmd" / "report" / "templates"
+    assert {path.name for path in shipped.iterdir()} == {path.name for path in written.iterdir()}
+
+
 def test_the_wheel_has_every_module(installed: Path) -> None:
     """pyproject names the packages one by one: none may be forgotten."""
     (packages,) = installed.parent.parent.glob("lib/*/site-packages")

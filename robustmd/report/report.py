@@ -29,7 +29,7 @@ from robustmd.report.page_html import write_html
 from robustmd.report.paired import comparisons
 from robustmd.report.paired_table import paired_csv, paired_markdown
 from robustmd.report.regret import regret_csv, regret_markdown, regret_rows, unreadable_regrets
-from robustmd.report.result import DrawnFile, Report, SectionReport
+from robustmd.report.result import DrawnFile, Report, SectionFiles, SectionReport
 from robustmd.report.runs_table import runs_csv
 from robustmd.report.selection import Selection
 from robustmd.report.table import Table, build_table
@@ -88,19 +88,20 @@ def write_report(
     rule = selection or Selection()
     report = make_report(outputs, out, data, selection=rule, spread=spread, baseline=baseline)
     written: list[Path] = []
-    images: dict[str, Sequence[DrawnFile]] = {}
+    files: dict[str, SectionFiles] = {}
     for one in report.sections:
         folder = out / one.section.folder
-        for name, content in _tables(one, report.selection).items():
+        tables = _tables(one, report.selection)
+        for name, content in tables.items():
             written.append(_write(folder / name, content))
-        drawn, files = _figures(one, folder)
-        images[one.section.folder] = drawn
-        written += files
+        drawn, images = _figures(one, folder)
+        files[one.section.folder] = SectionFiles(tuple(tables), tuple(drawn))
+        written += images
     for table in report.leave_one_out:
         for name, content in _formats(table).items():
             written.append(_write(out / table.folder / name, content))
-    page_path = _write(out / PAGE, page.page_markdown(report, images))
-    html_path = _write(out / HTML, write_html(report, images))
+    page_path = _write(out / PAGE, page.page_markdown(report, files))
+    html_path = _write(out / HTML, write_html(report, files))
     every = (page_path, html_path, *written)
     remove_stale(out, every)
     _write(out / LIST, list_text(out, every))

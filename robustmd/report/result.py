@@ -31,6 +31,20 @@ class DrawnFile:
 
 
 @dataclass(frozen=True)
+class SectionFiles:
+    """What lies in a section's folder: the names of its tables, and its figures."""
+
+    tables: tuple[str, ...]
+    figures: tuple[DrawnFile, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of every file."""
+        drawn = (f"{one.name}.{kind}" for one in self.figures for kind in ("png", "pdf"))
+        return (*self.tables, *drawn)
+
+
+@dataclass(frozen=True)
 class SectionReport:
     """What was made of one data set. `entries` are all its run directories; `fair` and `front` are
     there where the runs are a fair protocol or a static front."""

@@ -11,10 +11,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from robustmd.report.page_html.document import policy
-from robustmd.report.page_html.markup import Markup, el
-from robustmd.report.page_html.sorting import SCRIPT
+from robustmd.report.page_html import SCRIPT, policy
 from robustmd.report.report import write_report
+from robustmd.report.templating import html_templates, markdown_templates
 
 EVIL = "a&b_<i>\"'</script><script>alert(1)</script>"
 MADE = pytest.StashKey()
@@ -145,11 +144,16 @@ def test_the_licences_are_printed(outputs, tmp_path):
     assert "No example images: none of the licences" in text
 
 
-def test_elements_escape_all_but_markup():
-    assert (
-        el("p", "<b>", Markup("<b>x</b>"), class_='"') == '<p class="&quot;">&lt;b&gt;<b>x</b></p>'
-    )
-    assert el("td", hidden=True, title=None) == "<td hidden></td>"
+@pytest.mark.parametrize(
+    ("templates", "shown"),
+    [
+        (html_templates, r'<i title="&lt;b&gt;&#34;\u202e\n*">&lt;b&gt;&#34;\u202e\n*</i>'),
+        (markdown_templates, r'<i title="\<b\>"\\u202e\\n\*">\<b\>"\\u202e\\n\*</i>'),
+    ],
+)
+def test_what_a_template_shows_is_text(templates, shown):
+    template = templates().from_string('<i title="{{ text }}">{{ text }}</i>')
+    assert template.render(text='<b>"\u202e\n*') == shown
 
 
 NODE_TABLE = """

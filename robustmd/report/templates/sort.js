@@ -1,6 +1,4 @@
-"""Sorting a table by a click on a heading, or by Enter or Space on it: the page's only script."""
-
-SCRIPT = """\
+// Sorts a table by a click on a heading, or by Enter or Space on it: the page's only script.
 "use strict";
 const key = (row, i) => row.cells[i].dataset.value ?? row.cells[i].textContent.trim();
 function compare(a, b) {
@@ -22,4 +20,3 @@ function sortBy(th) {
 }
 for (const button of document.querySelectorAll("th button"))
   button.addEventListener("click", () => sortBy(button.closest("th")));
-"""
