@@ -163,7 +163,15 @@ def _main(given: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    return guarded(lambda: COMMANDS[given[0]](given[1:]))
+    return guarded(lambda: _with_plugins(given[0], given[1:]))
+
+
+def _with_plugins(name: str, arguments: Sequence[str]) -> int:
+    """Run a command with the user's own modules imported: `imports=[…]` goes with every command."""
+    from robustmd.config import plugins
+
+    plugins.load_plugins(plugins.imports_of(arguments))
+    return COMMANDS[name](arguments if name == "train" else plugins.without_imports(arguments))
 
 
 def guarded(command: Callable[[], int]) -> int:

@@ -67,6 +67,10 @@ class Settings:
         """What depends on two keys. Raises UserError, or ValueError whose text follows
         "method=<name>: "."""
 
+    def names(self) -> tuple[str, ...]:
+        """Of a data set: its domains, in order, where they are known without loading it."""
+        return ()
+
     def trained(self, domains: Sequence[str]) -> tuple[str, ...]:
         """Of a method: which of the domains that may be trained on it trains on."""
         return tuple(domains)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
@@ -93,7 +93,7 @@ OPTIONS: Mapping[str, Mapping[str, type]] = {
     "backbone": BACKBONES,
     "method": METHODS,
 }
-GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "row", "experiment")  # folders of conf/
+GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "experiment")  # folders of conf/
 SECTIONS: Mapping[str, type] = {
     "training": Training,
     "evaluation": Evaluation,
@@ -104,8 +104,18 @@ SECTIONS: Mapping[str, type] = {
 }
 
 
-@dataclass
-class Config:
+@dataclass(kw_only=True)
+class Top:
+    """The keys that are in no group."""
+
+    seed: int = setting(0, SEED)
+    force: bool = False
+    resume: bool = True
+    imports: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Config(Top):
     """The whole of a run's settings, typed; `data`, `backbone`, `method` are one option each."""
 
     data: Any
@@ -117,9 +127,6 @@ class Config:
     logging: Logging
     checkpoint: Checkpoint
     paths: Paths
-    seed: int = setting(0, SEED)
-    force: bool = False
-    resume: bool = True
 
 
 def leaves_of(schema: type) -> list[tuple[str, Any]]:

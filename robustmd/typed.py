@@ -16,7 +16,7 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 from robustmd.errors import UserError
 from robustmd.paths import cache_folder, data_folder, whole
 from robustmd.ranges import ANYTHING, Allowed
-from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, leaves, leaves_of
+from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, Top, leaves, leaves_of
 
 
 def typed(composed: DictConfig) -> Config:
@@ -39,16 +39,15 @@ def typed(composed: DictConfig) -> Config:
         given = _group(plain, group)
         name = str(given.get("name"))
         if name not in options:
-            raise UserError(f"{group}={name}: no such option; allowed: {', '.join(options)}")
+            raise UserError(
+                f"{group}={name}: no such option; allowed: {', '.join(options)}; one of your own "
+                "comes with imports=[MODULE]"
+            )
         parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
     parts["data"].unseen = sorted({normalize("NFC", one) for one in parts["data"].unseen})
     for section, schema in SECTIONS.items():
         parts[section] = _merged(schema, _group(plain, section), f"{section}.", "")
-    top = {f.name: f.default for f in dataclasses.fields(Config) if f.name not in parts}
-    top_schema = dataclasses.make_dataclass(
-        "Top", [(name, type(default), default) for name, default in top.items()]
-    )
-    parts.update(dataclasses.asdict(_merged(top_schema, plain, "", "")))
+    parts.update(dataclasses.asdict(_merged(Top, plain, "", "")))
     config = Config(**parts)
     config.paths = Paths(
         data=data_folder(config.paths.data),

@@ -1,10 +1,11 @@
 """Every preset composes, says what it is, and takes the usual overrides."""
 
-import itertools
+import math
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 import robustmd
+from robustmd.config.draws import draws
+from robustmd.config.sweeper import RowsSweeper
+from robustmd.errors import UserError
+from robustmd.ranges import log
 from robustmd.settings import validate
 from robustmd.typed import typed
 
@@ -22,6 +27,7 @@ PRESETS = {
     "digits_table",
     "lambda_l2",
     "lambda_ot",
+    "leave_one_out",
     "many_domains",
     "mini_fair",
     "noise_10_20_30",
@@ -40,15 +46,69 @@ def composed(name, *overrides):
 
 def jobs(name, *overrides):
     """The typed config of every job of the preset's sweep."""
-    params = composed(name, *overrides).hydra.sweeper.params
-    given = {override.partition("=")[0] for override in overrides}
-    swept = {key: str(text) for key, text in params.items() if key not in given}
-    grid = [[f"{key}={one}" for one in text.split(",")] for key, text in swept.items()]
-    for choice in itertools.product(*grid):
-        job = composed(name, *overrides, *choice)
-        OmegaConf.set_struct(job, False)
-        del job["hydra"]
-        yield typed(job)
+    whole = composed(name, *(o for o in overrides if "," not in o))
+    options = OmegaConf.to_container(whole.hydra.sweeper)
+    options.pop("_target_")
+    sweeper = RowsSweeper(**options)
+    sweeper.config = whole
+    for job in sweeper.jobs([f"experiment={name}", *overrides]):
+        one = composed(name, *job)
+        OmegaConf.set_struct(one, False)
+        del one["hydra"]
+        yield typed(one)
+
+
+def typed_of(whole):
+    OmegaConf.set_struct(whole, False)
+    return typed(OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"]))
+
+
+def test_what_is_typed_chooses_among_the_rows_and_wins_over_params():
+    chosen = list(jobs("demo", "method=opt,even", "seed=7,8"))
+    assert [(one.method.name, one.seed) for one in chosen] == [
+        ("even", 7),
+        ("opt", 7),
+        ("even", 8),
+        ("opt", 8),
+    ]
+    (one,) = jobs("demo", "method=individual", "++method.domain=1", "seed=0")
+    assert one.method.domain == 1
+    with pytest.raises(UserError, match=r"method=kl: no row .* one of even, individual, opt"):
+        list(jobs("demo", "method=kl"))
+    with pytest.raises(UserError, match="interval takes a sweeper"):
+        list(jobs("demo", "training.learning_rate=interval(0.1,1)"))
+
+
+def test_leave_one_out_keeps_each_domain_out_in_turn():
+    found = list(jobs("leave_one_out", "seed=0", "data=digits_mini"))
+    assert [(one.method.name, one.data.unseen) for one in found] == [
+        ("even", ["handwritten"]),
+        ("opt", ["handwritten"]),
+        ("even", ["printed"]),
+        ("opt", ["printed"]),
+    ]
+
+
+def test_the_fair_protocol_draws_as_many_configurations_for_every_method():
+    from robustmd.settings import METHODS
+
+    found = list(jobs("mini_fair", "seed=0"))
+    counts = Counter(one.method.name for one in found)
+    fair = {name: 4 for name in METHODS if METHODS.flag(name, "fair")}
+    assert counts == {"individual": 8, **fair}
+    rates = {name: [] for name in counts}
+    for one in found:
+        rates[one.method.name].append(one.training.learning_rate)
+    assert len({tuple(sorted(set(of))) for of in rates.values()}) == 1
+    assert len({one.method.lam for one in found if one.method.name == "opt"}) == 4
+
+
+@pytest.mark.parametrize("count", [1, 4, 9])
+def test_draws_are_one_in_each_part_of_the_range(count):
+    values = draws("method.lam", log(0.01, 10), count, 0)
+    parts = {int(count * math.log(value / 0.0099) / math.log(10.2 / 0.0099)) for value in values}
+    assert parts == set(range(count))
+    assert values == draws("method.lam", log(0.01, 10), count, 0)
 
 
 def test_these_are_the_presets():
@@ -77,7 +137,7 @@ def test_each_is_a_sweep_over_seeds_0_to_4_of_settings_in_range(name):
 def test_each_takes_another_data_set_and_shorter_training(name):
     whole = composed(name, "data=digits_mini", "training.iterations=200")
     assert whole.data.name == "digits_mini"
-    assert set(whole.data) == {"name", "validation"}
+    assert typed_of(whole).data.name == "digits_mini"
     assert whole.backbone.width == 0.25
     assert whole.training.iterations == 200
     assert whole.training.learning_rate == 0.03

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from tiny import composed
 
 from robustmd import settings
+from robustmd.config.composing import composed_config, with_names_as_text
 from robustmd.errors import UserError
 from robustmd.registry import METHODS
 from robustmd.settings import (
@@ -19,7 +20,6 @@ from robustmd.settings import (
     settled,
     validate,
 )
-from robustmd.training.composing import composed_config, with_names_as_text
 from robustmd.typed import typed
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")

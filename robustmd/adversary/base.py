@@ -45,12 +45,14 @@ class Adversary(PreciseModule):
         weighs: whose losses the answer to f̂ᵗ weighs: the "next" iteration's (call `update` after
             the model's step), or the "current" one's, as rules do that have no memory (call it
             before `backward`, with the losses detached).
+        learns: whether the losses change the weights.
         signed: whether weights may be negative; they sum to 1 all the same.
         every: iterations between two updates.
     """
 
     feeds_on: ClassVar[Literal["batch", "dataset"]] = "batch"
     weighs: ClassVar[Literal["next", "current"]] = "next"
+    learns: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     every: int = 1
 
@@ -121,8 +123,8 @@ class Adversary(PreciseModule):
 
     @property
     def has_regret(self) -> bool:
-        """Whether it plays against every batch, with weights from before it."""
-        return self.feeds_on == "batch" and self.weighs == "next"
+        """Whether it plays against every batch, with learned weights from before it."""
+        return self.learns and self.feeds_on == "batch" and self.weighs == "next"
 
     def is_due(self, iteration: int) -> bool:
         """Whether to update after `iteration` ≥ 0 steps of the model, before the next one."""

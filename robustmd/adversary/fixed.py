@@ -19,6 +19,8 @@ class Fixed(Adversary):
     | q      | prior       | K weights, ≥ 0, that sum to 1; default: uniform |
     """
 
+    learns = False
+
     def __init__(self, num_domains: int, *, prior: Sequence[float] | None = None) -> None:
         super().__init__(num_domains, prior)
         self._start_at(self.prior)

@@ -27,6 +27,9 @@ class Digits(Settings):
     svhn: Svhn = field(default_factory=Svhn)
     verify: bool = True
 
+    def names(self) -> tuple[str, ...]:
+        return ("mnist", "svhn")
+
     def load(self, facts: DataFacts) -> DomainSet:
         from robustmd.domains import digits  # noqa: PLC0415
 

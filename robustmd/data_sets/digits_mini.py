@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 class DigitsMini(Settings):
     """It has no keys of its own."""
 
+    def names(self) -> tuple[str, ...]:
+        return ("handwritten", "printed")
+
     def load(self, facts: DataFacts) -> DomainSet:
         from robustmd.domains import glyphs  # noqa: PLC0415 - only the chosen source is loaded
 

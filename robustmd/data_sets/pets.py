@@ -27,6 +27,9 @@ class Pets(Settings):
         if self.crop is None:
             self.crop = max(1, round(self.size * 224 / 256))
 
+    def names(self) -> tuple[str, ...]:
+        return ("imagenet", "vgg")
+
     def load(self, facts: DataFacts) -> DomainSet:
         return self.of(("imagenet", "vgg"), facts)
 

@@ -34,13 +34,18 @@ def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: st
     return replace(base, name=name, domains=domains, fingerprint=sha256)
 
 
+def noisy_name(sigma: float) -> str:
+    """What the domain with N(0, σ²) on its pixels is called."""
+    return f"sigma_{sigma:g}"
+
+
 def _with_noise(domain: Domain, sigma: float) -> Domain:
     def noisy(examples: Examples) -> Examples:
         return replace(examples, views=replace(examples.views, sigma=float(sigma)))
 
     return replace(
         domain,
-        name=f"sigma_{sigma:g}",
+        name=noisy_name(sigma),
         train=noisy(domain.train),
         test=noisy(domain.test),
         val=None if domain.val is None else noisy(domain.val),

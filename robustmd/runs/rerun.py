@@ -22,7 +22,7 @@ DEPTH = 4  # <outputs>/<data>/<method>/<8 hex>/seed=<n>
 CHANGING = ("training", "evaluation")  # what else can change a number
 PATHS = ("data.root", "data.manifest", "method.run", "paths.data", "paths.cache", "paths.outputs")
 WEIGHTS, NO_FILE = "backbone.weights", ("imagenet", "none", "")  # a path, or one of these
-NOT_REPEATED = ("force", "resume", "paths.outputs")
+NOT_REPEATED = ("force", "resume", "paths.outputs", "imports")  # no record brings code in
 LONGEST = 10_000  # characters of all settings; Hydra reads them within a second or two
 SHOWN = 80  # characters of an override that is refused
 _PLAIN = re.compile(r"[A-Za-z_/][\w./:+@-]*", re.ASCII)  # what Hydra takes for text without quotes
@@ -52,6 +52,8 @@ def overrides(
     """
     typed = environment.get("overrides")
     try:
+        if typed is not None and any(text.startswith("row=") for text in typed):
+            typed = None  # a group of the first edition: config.yaml has all that it stood for
         found = list(_from_config(config)) if typed is None else list(typed)
         if sum(map(len, found)) > LONGEST:
             raise Unreadable(f"its settings have more than {LONGEST} characters")

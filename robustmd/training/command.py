@@ -13,18 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from robustmd.console import make_console, steady_streams
-from robustmd.errors import UserError, printable
-from robustmd.training.composing import (
+from robustmd import settings
+from robustmd.config.composing import (
+    as_typed,
     check_arguments,
     composed_error,
-    sweep_size,
-    with_keys_of_swept_groups,
+    publish,
     with_names_as_text,
+    with_our_keys_added,
 )
+from robustmd.config.plugins import config_folders, load_plugins
+from robustmd.console import make_console, steady_streams
+from robustmd.data_sets import load_domains
+from robustmd.errors import UserError, printable
+from robustmd.runs.identity import run_folder
 from robustmd.training.sweep import Failure, append_failure, read_failures
 from robustmd.typed import typed
 
@@ -33,15 +39,21 @@ if TYPE_CHECKING:
 
 CONFIG_PATH, CONFIG_NAME = "pkg://robustmd.conf", "config"
 FAILURES = "ROBUSTMD_SWEEP_FAILURES"  # a file that the jobs of a sweep, maybe elsewhere, append to
-SWEEP_SIZE = "ROBUSTMD_SWEEP_SIZE"
+LIST = "--list"  # the runs, without running them
 SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes there, and then away
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
+    listing = LIST in arguments
+    arguments = [text for text in arguments if text != LIST]
     check_arguments(arguments)
-    arguments = with_keys_of_swept_groups(with_names_as_text(arguments))
+    arguments = with_our_keys_added(with_names_as_text(arguments))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
+    publish(config_folders(arguments))
+    from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's name for ours
+
+    Plugins.instance().register(RowsSweeper)  # which it finds by itself in a wheel alone
     outcomes: list[Outcome | Exception] = []
     failures: list[Failure] = []
 
@@ -50,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     @hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)
     def task(composed: DictConfig) -> None:
         with steady_streams():  # another process has streams of its own
-            outcomes.append(_job(composed, failures))
+            outcomes.append(_listed(composed) if listing else _job(composed, failures))
 
     with _arguments(arguments), _sweep_record() as record:
         try:
@@ -89,8 +101,9 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
         console.print(title, soft_wrap=True)
     directories: list[Path] = []
     try:
+        load_plugins(list(composed.get("imports") or []))  # a job may run in a process of its own
         config = typed(composed)  # before its overrides: here a reference to nothing is a line
-        overrides = list(hydra_config.overrides.task)
+        overrides = as_typed(hydra_config.overrides.task)
         outcome = run(config, console, overrides, directories.append)
     except Exception as error:
         if in_sweep:
@@ -109,6 +122,19 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
     return outcome
 
 
+def _listed(composed: DictConfig) -> Outcome | Exception:
+    """Print one run of `--list`: its folder below paths.outputs, and what was typed for it."""
+    try:
+        config = typed(composed)
+        names = config.data.names() or load_domains(config, lambda _: None).names
+        identity = settings.number_changing(settings.as_dict(settings.settled(config, names)))
+    except UserError as error:
+        return error
+    folder = run_folder(Path(), identity, config.seed)
+    print(folder, " ".join(as_typed(HydraConfig.get().overrides.task)))  # noqa: T201
+    return Outcome("listed", folder, "", 0)
+
+
 def _note(failure: Failure, failures: list[Failure]) -> None:
     failures.append(failure)
     with contextlib.suppress(KeyError, OSError):  # no record: what this process knows is told
@@ -116,8 +142,8 @@ def _note(failure: Failure, failures: list[Failure]) -> None:
 
 
 def _title(hydra_config: Any) -> str:
-    overrides = " ".join(hydra_config.overrides.task)
-    size = os.environ.get(SWEEP_SIZE)
+    overrides = " ".join(as_typed(hydra_config.overrides.task))
+    size = os.environ.get("ROBUSTMD_SWEEP_SIZE")
     return f"[run {hydra_config.job.num + 1}{' of ' + size if size else ''}] {overrides}"
 
 
@@ -149,13 +175,9 @@ def _arguments(arguments: Sequence[str]) -> Iterator[None]:
     # The completion script binds itself to the program's name, which has no sub-command in it.
     sys.argv = ["robustmd" if "-sc" in arguments else "robustmd train", *arguments]
     try:
-        size = sweep_size(arguments)
-        if size:
-            os.environ[SWEEP_SIZE] = str(size)
         yield
     finally:
         sys.argv = before
-        os.environ.pop(SWEEP_SIZE, None)
 
 
 @contextmanager

@@ -89,8 +89,8 @@ def _form(path: Path) -> str:
 
 def _config(overrides: Sequence[str]) -> Config:
     """Composed and checked as train does it."""
+    from robustmd.config.composing import composed_config  # noqa: PLC0415
     from robustmd.settings import validate  # noqa: PLC0415 - not needed for --help
-    from robustmd.training.composing import composed_config  # noqa: PLC0415
     from robustmd.typed import typed  # noqa: PLC0415
 
     config = typed(composed_config(overrides))

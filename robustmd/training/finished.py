@@ -8,8 +8,9 @@ from typing import Any
 
 from robustmd import settings
 from robustmd.backbones.networks.pretrained import WeightsFile
+from robustmd.config.plugins import described
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import judge, status_of
@@ -58,9 +59,24 @@ def is_finished(
             f"{directory.path}: that run began with other weights (sha256 {str(begun)[:12]}, now "
             f"{str(now)[:12]}); {ELSE}"
         )
+    changed = changed_code(directory, config)
+    if changed and not has_finished and config.resume:
+        raise UserError(
+            f"{directory.path}: that run began with other code in {listed(changed)}; "
+            "resume=false begins anew, paths.outputs=FOLDER elsewhere"
+        )
     if has_finished:
         checkpoints.drop(directory.path)  # a run killed at its very end has left them
     return has_finished
+
+
+def changed_code(directory: RunDirectory, config: settings.Config) -> list[str]:
+    """The user's own modules whose file is not the one that the run there began with."""
+    recorded = (directory.environment() or {}).get("plugins")
+    plugins = recorded if isinstance(recorded, list) else []
+    before = {p.get("module"): p.get("sha256") for p in plugins if isinstance(p, dict)}
+    now = described((config.data, config.backbone, config.method))
+    return [str(p["module"]) for p in now if before.get(p["module"], p["sha256"]) != p["sha256"]]
 
 
 def _check_whole(directory: RunDirectory) -> None:

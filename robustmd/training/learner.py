@@ -121,8 +121,7 @@ def build_learner(
     schedule = learning_rate_schedule(optimizer, training.schedule, training.iterations)
     facts = MethodFacts(num_trained, training.iterations, sizes)
     adversary = build_adversary(method, facts).to(device)
-    learns = METHODS.flag(method.name, "learns")
-    regret = RegretMeter.of(adversary) if learns and adversary.has_regret else None
+    regret = RegretMeter.of(adversary) if adversary.has_regret else None
     average = IterateAverage(model) if METHODS.flag(method.name, "averages") else None
     precision = config.runtime.precision
     return Learner(

@@ -16,12 +16,13 @@ from rich.console import Console
 
 from robustmd import settings
 from robustmd.backbones.networks.pretrained import find_weights
+from robustmd.config.plugins import described
 from robustmd.data_sets import load_domains
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints
 from robustmd.training.data_record import data_warnings, example_sheet
 from robustmd.training.environment import choose_device, describe
-from robustmd.training.finished import is_finished
+from robustmd.training.finished import changed_code, is_finished
 from robustmd.training.history import Diverged
 from robustmd.training.memory import memory_for
 from robustmd.training.other_runs import with_numbers_of_runs
@@ -100,7 +101,9 @@ def _run(
     try:
         with directory.locked(lambda line: _say(console, line)):
             if is_finished(directory, config, domains, weights):
+                changed = changed_code(directory, config)
                 words = "finished before; not trained again (force=true would)"
+                words += f"; since then {listed(changed)} changed" if changed else ""
                 return Outcome("kept", directory.path, words, 0, stop.code)
             with memory_for("the images and the model; choose a smaller backbone or fewer images"):
                 session = Session(config, domains, device, directory, stop)
@@ -214,6 +217,10 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         "overrides": overrides,
         "folder": str(Path.cwd()),
         **describe(session.device),
+        "experiment": next(
+            (o.partition("=")[2] for o in overrides if o.startswith("experiment=")), None
+        ),
+        "plugins": described((config.data, config.backbone, config.method)),
         "data_fingerprint": session.domains.fingerprint,
         "initial_weights_hash": session.initial_weights_hash,
         "weights_sha256": begun.sha256 if begun else None,

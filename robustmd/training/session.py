@@ -12,7 +12,6 @@ from torch import nn
 
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
-from robustmd.registry import METHODS
 from robustmd.runs import checkpoints
 from robustmd.runs.identity import config_hash
 from robustmd.runs.run import one_class_words
@@ -71,8 +70,8 @@ class Session:
         self.learner = build_learner(config, domains, len(self.trained), device, sizes)
         self.initial_weights_hash = self.learner.weights_hash()
         self.watch = WeightsWatch(self.learner.adversary, self.trained, config.training.iterations)
-        learns = METHODS.flag(config.method.name, "learns")
-        self.watched = learns and not self.learner.adversary.signed
+        adversary = self.learner.adversary
+        self.watched = adversary.learns and not adversary.signed
         self.weight_sums = [0.0] * len(self.trained)  # Σ_t p_t over the iterations read so far
         self.marginal_error = 0.0  # the largest seen that Sinkhorn's sweeps left, for OT
         self.history = History(

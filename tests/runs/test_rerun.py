@@ -21,7 +21,7 @@ from robustmd.settings import as_dict, number_changing
 def test_what_was_typed_is_typed_again_but_for_where_and_how() -> None:
     typed = [
         "method=opt",
-        "row=fair/opt_0",
+        "experiment=demo",
         "method.lam=0.1",
         "+training.domains_per_batch=2",
         "seed=3",

@@ -1,0 +1,164 @@
+"""What a user types on its way into Hydra, and what Hydra says of it, in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from hydra import compose, initialize_config_module
+from hydra._internal.utils import get_args_parser
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from robustmd.errors import UserError
+from robustmd.settings import GROUPS, OPTIONS, SECTIONS
+from robustmd.typed import typed, unknown_key
+
+NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
+_VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
+_NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.ASCII | re.I)
+
+
+def composed_error(error: Exception, arguments: Sequence[str]) -> str:
+    """One line for an error of Hydra's or OmegaConf's while it composed the config."""
+    text = f"{error}\n{error.__cause__ or ''}"
+    option = re.search(r"Could not find '(\w+)/([^']*)'", text)
+    if option:
+        listed = text.partition("Available options in ")[2].partition("\nConfig search path")[0]
+        names = ", ".join(listed.split("\n\t")[1:]).strip()
+        own = "; one of your own comes with imports=[MODULE]" if option[1] in OPTIONS else ""
+        return f"{option[1]}={option[2]}: no such option; allowed: {names}{own}"
+    group = re.search(r"Could not override '([^']+)'", text)
+    if group:
+        top = [*GROUPS, "seed", "force", "resume", "logging", "checkpoint", "paths"]
+        return unknown_key(group[1].partition("@")[0], top)
+    value = _value_error(error, text, arguments)
+    if value is not None:
+        return value
+    said = " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
+    return said or f"{' '.join(arguments)}: makes no config; settings are key=value"
+
+
+def _value_error(error: Exception, text: str, arguments: Sequence[str]) -> str | None:
+    """One line, where what follows a key's "=" is at fault."""
+    if isinstance(error, OSError):
+        return f"{_short(' '.join(arguments))}: makes no config ({error.strerror})"
+    if "requires --multirun" in text or "Ambiguous value for argument" in text:
+        given = _short(text.split("'")[1].removeprefix("++"))
+        return (
+            f"{given}: several values are a sweep, one run each: write "
+            "-m right after train; one list is key=[a,b], text with a comma 'key=\"a,b\"'"
+        )
+    if "integer string conversion" in text:
+        return f"{_short(' '.join(arguments))}: a number has too many digits"
+    if isinstance(error, OverrideParseException):
+        given = str(error.override).removeprefix("++")
+        return (
+            f"{given}: is no setting; a setting is key=value, and a value with spaces, "
+            "commas or letters beyond ASCII is written 'key=\"value\"'"
+        )
+    return None
+
+
+def _short(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse an unknown flag with one line, before Hydra prints its usage, and a key taken away:
+    none may be missing.
+
+    Raises:
+        UserError: naming it.
+    """
+    parser = get_args_parser()
+    known = {option for action in parser._actions for option in action.option_strings}
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag.startswith("-") and flag not in known and not re.fullmatch(r"-[a-z]+", flag):
+            flags = ", ".join(sorted(option for option in known if option.startswith("--")))
+            raise UserError(f"{flag}: no such flag; settings are key=value, flags are {flags}")
+        if flag.startswith("~") and not flag.startswith("~hydra"):
+            raise UserError(f"{flag}: no key can be taken away; give it a value: {flag[1:]}=…")
+
+
+def with_our_keys_added(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with `method.lam=0.1` as `++method.lam=0.1`.
+
+    A YAML may leave out what the option's class says, and the method may be swept: whether a key is
+    there is the schema's to say, for each run (see typed.py), and not Hydra's.
+    """
+    groups = (*OPTIONS, *SECTIONS)
+    return [
+        f"++{text}" if "." in text.partition("=")[0] and text.partition(".")[0] in groups else text
+        for text in arguments
+    ]
+
+
+def as_typed(arguments: Sequence[str]) -> list[str]:
+    """The other way round, for titles and records."""
+    return [text.removeprefix("++") for text in arguments]
+
+
+def with_names_as_text(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with `data.unseen=[1e5]` as `data.unseen=['1e5']`: a name is what was typed.
+
+    Hydra would read a number (100000.0), a truth value or null. A whole number is its own text.
+    """
+
+    def rewritten(argument: str) -> str:
+        key, sign, value = argument.partition("=")
+        return key + sign + _VALUES.sub(_as_text, value) if key.lstrip("+") in NAMES else argument
+
+    return [rewritten(argument) for argument in arguments]
+
+
+def _as_text(match: re.Match[str]) -> str:
+    text = match[0].strip()
+    is_other = _NO_TEXT.fullmatch(text) and not re.fullmatch(r"-?[1-9]\d*|0", text)
+    return match[0].replace(text, f"'{text}'") if is_other else match[0]
+
+
+def composed_config(arguments: Sequence[str]) -> DictConfig:
+    """The config that these overrides give, for a command that is not `train`.
+
+    Raises:
+        UserError: one line, as `composed_error` says it.
+    """
+    try:
+        return _compose(with_our_keys_added(with_names_as_text(arguments)))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise UserError(composed_error(error, arguments)) from None
+
+
+def _compose(overrides: Sequence[str]) -> DictConfig:
+    publish()
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+def publish(config_folders: Sequence[str] = ()) -> None:
+    """Tell Hydra of the options that have no YAML, here or in the user's config directories."""
+    store = ConfigStore.instance()
+    roots = [files("robustmd.conf"), *map(Path, config_folders)]
+    for group, options in OPTIONS.items():
+        for name in options:
+            if not any((root / group / f"{name}.yaml").is_file() for root in roots):
+                store.store(group=group, name=name, node={"name": name}, provider="robustmd")
+
+
+def domain_names(composed: DictConfig) -> tuple[str, ...]:
+    """The domains of the data set that a composed config names; loads it where it must.
+
+    Raises:
+        UserError: the config is wrong, or the data cannot be loaded.
+    """
+    from robustmd.data_sets import load_domains  # noqa: PLC0415 - few commands ask
+
+    plain = OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"])
+    config = typed(plain)
+    return config.data.names() or load_domains(config, lambda _: None).names

@@ -1,0 +1,113 @@
+"""The user's own code comes in: modules named by `imports=[…]` and entry points of other packages.
+
+Own code is trusted as own code is; docs/own_code.md. Light on purpose: no torch, no hydra.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import itertools
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from robustmd.errors import UserError
+
+GROUP = "robustmd.plugins"  # of entry points
+VARIABLE = "ROBUSTMD_IMPORTS"  # names modules for every command, with commas between
+_IMPORTS = re.compile(r"\+{0,2}imports=\[?([^\]]*)\]?")
+
+
+def imports_of(arguments: Sequence[str]) -> list[str]:
+    """The modules that `imports=[a,b]` among a command's arguments names, the environment's, and
+    those of an experiment in a config directory of the user's."""
+    given = [match[1] for text in arguments if (match := _IMPORTS.fullmatch(text))]
+    texts = [os.environ.get(VARIABLE, ""), *given, *_of_experiments(arguments)]
+    names = (name.strip(" '\"") for name in ",".join(texts).split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _of_experiments(arguments: Sequence[str]) -> Iterator[str]:
+    """Hydra can compose an experiment with `override /method: mine` only if it knows of `mine`, so
+    the file's own `imports` are read before."""
+    folders = config_folders(arguments)
+    chosen = [text for text in arguments if text.startswith("experiment=")]
+    names = [name for text in chosen for name in text.partition("=")[2].split(",")]
+    for folder, name in itertools.product(folders, names):
+        path = Path(folder) / "experiment" / f"{name}.yaml"
+        if path.is_file():
+            import yaml  # noqa: PLC0415 - other commands need none
+
+            found = yaml.safe_load(path.read_text("utf-8"))
+            imports = found.get("imports") if isinstance(found, dict) else None
+            yield from map(str, imports if isinstance(imports, list) else [])
+
+
+def config_folders(arguments: Sequence[str]) -> list[str]:
+    """What `--config-dir` names."""
+    folders = [b for a, b in itertools.pairwise(arguments) if a in ("--config-dir", "-cd")]
+    return folders + [t.partition("=")[2] for t in arguments if t.startswith("--config-dir=")]
+
+
+def without_imports(arguments: Sequence[str]) -> list[str]:
+    """The other arguments."""
+    return [text for text in arguments if not _IMPORTS.fullmatch(text)]
+
+
+def load_plugins(modules: Sequence[str]) -> None:
+    """Import the modules, from the working folder or from PYTHONPATH, and what entry points name.
+
+    Raises:
+        UserError: one cannot be imported; with the place in it where it fails.
+    """
+    if modules and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # a console script does not look there
+    named = [(f"imports=[{name}]", name) for name in modules]
+    found = entry_points(group=GROUP)
+    named += [(f"entry point {point.name} of {GROUP}", point.module) for point in found]
+    if named:
+        importlib.import_module("robustmd.settings")  # what is built in has its names first
+    for written, name in named:
+        _load(written, name)
+
+
+def _load(written: str, name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except UserError as error:
+        raise UserError(f"{written}: {error}") from None
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            raise UserError(
+                f"{written}: there is no module {name} in {Path.cwd()} or on PYTHONPATH"
+            ) from None
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise UserError(
+            f"{written}: cannot be imported: {type(error).__name__}: {error} "
+            f"({Path(place.filename).name}, line {place.lineno})"
+        ) from None
+
+
+def described(options: Sequence[Any]) -> list[dict[str, str | None]]:
+    """Of each module outside this package that one of the options is defined in: its name, version
+    and the sha256 of its file, for environment.json."""
+    names = {type(option).__module__ for option in options}
+    return [
+        {
+            "module": name,
+            "version": getattr(sys.modules[name], "__version__", None),
+            "sha256": _sha256(getattr(sys.modules[name], "__file__", None)),
+        }
+        for name in sorted(names)
+        if name.partition(".")[0] != "robustmd"
+    ]
+
+
+def _sha256(path: str | None) -> str | None:
+    return None if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()

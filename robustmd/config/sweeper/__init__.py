@@ -1,0 +1,149 @@
+"""The sweeper of `robustmd train`: an experiment's rows × its params are the runs.
+
+    rows:          [{method: even}, {method: opt, method.lam: 0.3}]    settings that go together
+    params:        {seed: "0,1,2"}                                     values for every row
+    tune:          {configurations: 4, seed: 0, every_method: {…}}     rows drawn for every method
+    leave_one_out: true                                                each domain unseen in turn
+
+What is typed wins over `params`. Of what rows set, a typed value chooses the rows that have it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.plugins.launcher import Launcher
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+from robustmd.config.draws import drawn_rows
+from robustmd.errors import UserError
+from robustmd.runs.rerun import hydra_value
+
+SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
+Row = Mapping[str, Any]
+
+ConfigStore.instance().store(
+    group="hydra/sweeper",
+    name="rows",
+    node={
+        "_target_": "hydra_plugins.robustmd.RowsSweeper",
+        "rows": [],
+        "params": {},
+        "tune": None,
+        "leave_one_out": False,
+    },
+)
+
+
+class RowsSweeper(Sweeper):
+    """Hydra's sweeper of rows; hands one list of jobs to whichever launcher is chosen."""
+
+    launcher: Launcher
+    config: DictConfig
+
+    def __init__(
+        self, rows: Sequence[Row], params: Row, tune: Row | None, leave_one_out: bool
+    ) -> None:
+        self._rows, self._params, self._tune = map(_plain, (rows, params, tune))
+        self._leave_one_out = leave_one_out
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        """Called by Hydra before `sweep`."""
+        self.config = config
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> Any:
+        """Run every job of the overrides that were typed."""
+        jobs = self.jobs(arguments)
+        os.environ[SIZE] = str(len(jobs))
+        try:
+            return self.launcher.launch(jobs, initial_job_idx=0)
+        finally:
+            os.environ.pop(SIZE, None)
+
+    def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
+        """The overrides of each run, in order.
+
+        Raises:
+            UserError: no row has the values that were typed, or a value is an interval.
+        """
+        parser = OverridesParser.create()
+        typed = {_key(o): o for o in parser.parse_overrides(list(arguments))}
+        rows = self._rows
+        if self._tune is not None:
+            rows = [*rows, *drawn_rows(self._tune)]
+        choosing = {key for row in rows for key in row} & typed.keys()
+        chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
+        params = [f"{key}={value}" for key, value in self._params.items() if key not in typed]
+        if self._leave_one_out and "data.unseen" not in typed:
+            params.append(f"++data.unseen={','.join(f'[{hydra_value(n)}]' for n in self._names())}")
+        swept = [
+            *parser.parse_overrides(params),
+            *(o for k, o in typed.items() if k not in choosing),
+        ]
+        grid = list(itertools.product(*map(_values, swept)))
+        in_rows = [[_written(key, value) for key, value in row.items()] for row in chosen]
+        pairs = (
+            itertools.product(in_rows, grid)
+            if self._tune
+            else ((row, one) for one in grid for row in in_rows)
+        )
+        return [[*one, *row] for row, one in pairs]
+
+    def _names(self) -> Sequence[str]:
+        from robustmd.config.composing import domain_names  # noqa: PLC0415 - may load the data
+
+        return domain_names(self.config)
+
+
+def _plain(value: Any) -> Any:
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+
+
+def _key(override: Override) -> str:
+    return override.key_or_group
+
+
+def _chosen(rows: Sequence[Row], typed: Mapping[str, Override]) -> list[Row]:
+    """The rows that have, of every key typed, one of the values typed."""
+    found = list(rows)
+    for key, override in typed.items():
+        wanted = {text.partition("=")[2] for text in _values(override)}
+        found = [row for row in found if key in row and hydra_value(row[key]) in wanted]
+    if rows and not found:
+        first = next(iter(typed))
+        there = sorted({hydra_value(row[first]) for row in rows if first in row})
+        given = " ".join(str(o.input_line) for o in typed.values())
+        raise UserError(f"{given}: no row of this experiment; {first} is one of {', '.join(there)}")
+    return found
+
+
+def _values(override: Override) -> list[str]:
+    """The overrides of each value of a sweep, or the one."""
+    line = str(override.input_line)
+    if not override.is_sweep_override():
+        return [line]
+    if override.is_interval_sweep():
+        raise UserError(
+            f"{line.lstrip('+')}: an interval takes a sweeper that draws from it "
+            "(hydra/sweeper=NAME, one that is installed); without one list the values: key=a,b,c"
+        )
+    head = line.partition("=")[0]
+    return [f"{head}={value}" for value in override.sweep_string_iterator()]
+
+
+def _written(key: str, value: Any) -> str:
+    return f"{'++' if '.' in key else ''}{key}={hydra_value(value)}"
