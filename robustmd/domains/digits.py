@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from robustmd.domains import licences, mnist, svhn
+from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.official import CONTENT_MD5
-from robustmd.domains.sources import Source, fetch_missing, find
+from robustmd.domains.fetch import FetchError, fetch_file, origin
 from robustmd.domains.store import Recipe, Store, find_store, open_store
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
 CLASSES = tuple(str(digit) for digit in range(10))
+CONTENT_MD5 = mnist.MD5 | svhn.MD5
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one domain comes from.
+
+    name, title: the domain's, and the data set's own
+    files: their names; suffixes: what may follow a name, as .gz
+    folders: where they are looked for, below paths.data; fetched files go to the first
+    md5: of a file's content; raises UserError for a file that cannot be read
+    build: writes the arrays from the files' paths, by name; raises UserError for bad files
+    origin, licence: one line each, for people
+    """
+
+    name: str
+    title: str
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    md5: Callable[[Path], str]
+    build: Callable[[Mapping[str, Path], ArrayWriter], None]
+    origin: str
+    licence: str
 
 
 def load(
@@ -50,7 +75,7 @@ def load(
         if (store := _kept_without_files(source, found[source.name], cache_dir, say))
     }
     to_find = [source for source in sources if source.name not in kept]
-    fetch_missing("digits", to_find, found, data_dir, fetch=fetch, say=say)
+    _fetch_missing(to_find, found, data_dir, fetch=fetch, say=say)
     domains, notes, checksums = [], [], {}
     for source in sources:
         paths = found[source.name]
@@ -94,6 +119,57 @@ def digit_sources(*, extra: bool = False, verify: bool = True) -> tuple[Source, 
             licence=licences.NON_COMMERCIAL,
         ),
     )
+
+
+def find(source: Source, data_dir: Path) -> dict[str, Path]:
+    """The files that are there: name → path. Raises UserError for a folder that cannot be read."""
+    found: dict[str, Path] = {}
+    for folder in source.folders:
+        for name in source.files:
+            for suffix in source.suffixes:
+                path = data_dir / folder / f"{name}{suffix}"
+                if name not in found and _is_file(path):
+                    found[name] = path
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise UserError(f"cannot read {path} ({error.strerror})") from error
+
+
+def _fetch_missing(
+    sources: Sequence[Source],
+    found: Mapping[str, dict[str, Path]],
+    data_dir: Path,
+    *,
+    fetch: bool,
+    say: Say,
+) -> None:
+    """Fetch what `found` (source → file name → path) lacks, and add it there.
+
+    Raises one UserError that names everything that is still missing.
+    """
+    missing, reasons = [], []
+    for source in sources:
+        paths, folder = found[source.name], data_dir / source.folders[0]
+        for name in source.files if fetch else ():
+            try:
+                paths[name] = paths.get(name) or fetch_file(origin(name), folder, say)
+            except FetchError as error:
+                reasons.append(str(error))
+                break  # the other files come from the same hosts
+        if left := [origin(name) for name in source.files if name not in paths]:
+            names = ", ".join(place.name for place in left)
+            missing.append(f"{names} (belong into {folder}, come from {left[0].sites})")
+    if missing:
+        why = f"fetching failed: {'; '.join(reasons)}" if fetch else "fetching is switched off"
+        raise UserError(
+            f"data=digits lacks {' and '.join(missing)}; {why}; "
+            "meanwhile data=digits_mini needs neither files nor network"
+        )
 
 
 def _kept_without_files(

@@ -1,40 +1,61 @@
-"""Fetching a file from its publisher: continued after a cut, checked, and put in place whole.
+"""Fetching what MNIST, SVHN and Oxford-IIIT Pet publish: torchvision knows from where, and how.
 
-Bytes go to NAME.part, which the next try continues where the server can (HTTP Range). Only when
-size and md5 are right does the file get its name. Proxies are taken from the environment
-(http_proxy, https_proxy, no_proxy), as urllib does.
+A file is fetched into a folder of its own beside its place, its md5 compared with the published
+one, and then renamed: what is interrupted leaves nothing that could be taken for the file.
+torchvision is imported where it is needed: it takes seconds, and only fetching needs it.
 """
 
 from __future__ import annotations
 
 import http.client
-import os
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
-from contextlib import suppress
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from robustmd.domains.checksums import file_md5
 from robustmd.domains.lock import held
-from robustmd.domains.official import Origin
 from robustmd.domains.shared import make_folder
 
 Say = Callable[[str], None]
 TIMEOUT = 20.0  # seconds without a byte
-BLOCK_BYTES = 1 << 18
-SAY_EVERY = 5.0  # seconds
-MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a file is fetched from.
+
+    name: of the fetched file; urls: mirrors, tried in order; md5: of the fetched bytes
+    """
+
+    name: str
+    urls: tuple[str, ...]
+    md5: str
+
+    @property
+    def sites(self) -> str:
+        """The mirrors' folders, for a message."""
+        return " or ".join(url.rpartition("/")[0] + "/" for url in self.urls)
 
 
 class FetchError(Exception):
-    """A file could not be had: no mirror gave it, or its folder cannot be written; one line."""
+    """A file could not be had, in one line."""
 
 
-class _MirrorError(Exception):
-    """Why one try at one mirror ended."""
+def origin(name: str) -> Origin:
+    """Where a file comes from: one of MNIST's (compressed, named without .gz), SVHN's or
+    Oxford-IIIT Pet's. Raises KeyError for another."""
+    from torchvision.datasets import MNIST, SVHN, OxfordIIITPet  # noqa: PLC0415
+
+    known = {
+        f.removesuffix(".gz"): ([m + f for m in MNIST.mirrors], md5) for f, md5 in MNIST.resources
+    }
+    known |= {file: ([url], md5) for url, file, md5 in SVHN.split_list.values()}
+    known |= {url.rpartition("/")[2]: ([url], md5) for url, md5 in OxfordIIITPet._RESOURCES}
+    urls, md5 = known[name]
+    return Origin(urls[0].rpartition("/")[2], tuple(urls), md5)
 
 
 def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
@@ -43,13 +64,17 @@ def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
 
     Raises FetchError.
     """
-    target = folder / origin.name
-    lock = folder / f"{origin.name}.lock"
+    target, lock = folder / origin.name, folder / f"{origin.name}.lock"
+    part = folder / f".{origin.name}.part"
     try:
         make_folder(folder)
         with held(lock, f"fetching {origin.name}", say):
             if not target.exists():
-                _from_any_mirror(origin, target, say)
+                shutil.rmtree(part, ignore_errors=True)  # of one that was killed
+                try:
+                    _from_any_mirror(origin, part, say).replace(target)
+                finally:
+                    shutil.rmtree(part, ignore_errors=True)
             # Whoever waits for the lock finds the file; nobody needs the lock any more.
             with suppress(OSError):
                 lock.unlink()
@@ -61,105 +86,31 @@ def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
     return target
 
 
-def _from_any_mirror(origin: Origin, target: Path, say: Say) -> None:
+def _from_any_mirror(origin: Origin, folder: Path, say: Say) -> Path:
+    """The file in `folder`, of the published bytes. Raises FetchError."""
+    from torchvision.datasets.utils import download_url  # noqa: PLC0415
+
+    folder.mkdir()
     reasons = []
-    part = target.with_name(f"{target.name}.part")
     for url in origin.urls:
+        host = urlsplit(url).netloc
+        say(f"fetching {origin.name} from {host}")
         try:
-            _from_mirror(url, origin, part, say)
-        except _MirrorError as reason:
-            reasons.append(f"{urlsplit(url).netloc}: {reason}")
+            with _no_waiting_for_ever():
+                download_url(url, folder, origin.name, origin.md5)
+        except (OSError, RuntimeError, http.client.HTTPException) as error:
+            reasons.append(f"{host}: {' '.join(str(error).split()) or type(error).__name__}")
         else:
-            part.replace(target)
-            return
+            return folder / origin.name
     raise FetchError(f"{origin.name} from " + ", ".join(reasons))
 
 
-def _from_mirror(url: str, origin: Origin, part: Path, say: Say) -> None:
-    """Complete `part` from one mirror and check it. Raises _MirrorError, OSError for the disk."""
-    leftover = _size(part) > 0  # of an earlier try, perhaps of other bytes
-    while True:
-        before = _size(part)
-        if before < origin.size:
-            try:
-                _transfer(url, origin, part, say)
-            except _MirrorError:
-                if _size(part) > before:  # cut, but it got on: go on from there
-                    continue
-                raise
-        if _size(part) == origin.size and file_md5(part) == origin.md5:
-            return
-        part.unlink()
-        if not leftover:
-            raise _MirrorError("its bytes are not the published ones")
-        say(f"what was there of {origin.name} is of another file; fetching it from its first byte")
-        leftover = False
-
-
-def _transfer(url: str, origin: Origin, part: Path, say: Say) -> None:
-    """Append to `part` what the server has beyond it; over again if the server cannot do that."""
-    have = _size(part)
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+@contextmanager
+def _no_waiting_for_ever() -> Iterator[None]:
+    """torchvision sets no limit to the time for which a server is silent."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT)
     try:
-        # An opener of its own: urlopen's keeps the proxies that it saw at its first call.
-        response = urllib.request.build_opener().open(request, timeout=TIMEOUT)
-    except urllib.error.HTTPError as error:
-        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink()  # the server's file is shorter than what we have
-        raise _MirrorError(f"HTTP {error.code} {error.reason}") from error
-    except (OSError, http.client.HTTPException) as error:
-        raise _MirrorError(_reason(error)) from error
-    with response:
-        if response.status != http.client.PARTIAL_CONTENT:
-            have = 0
-        _check_length(response, have, origin)
-        _receive(response, have, origin, part, say)
-
-
-def _check_length(response: http.client.HTTPResponse, have: int, origin: Origin) -> None:
-    """Refuse a file of another size before the first of its bytes is taken."""
-    if have:
-        given = response.headers.get("Content-Range", "")
-        if given not in {f"bytes {have}-{origin.size - 1}/{total}" for total in (origin.size, "*")}:
-            raise _MirrorError(f"it offers {given or 'no range'} of {origin.size} bytes")
-        return
-    length = response.headers.get("Content-Length")
-    if length is not None and length != str(origin.size):
-        raise _MirrorError(f"it offers {length} bytes, the published file has {origin.size}")
-
-
-def _receive(
-    response: http.client.HTTPResponse, have: int, origin: Origin, part: Path, say: Say
-) -> None:
-    host = urlsplit(response.url).netloc
-    total = origin.size / MEGABYTE
-    say(f"fetching {origin.name} from {host}: {have / MEGABYTE:.1f} of {total:.1f} MB")
-    said = time.monotonic()
-    with part.open("ab") as file:
-        file.truncate(have)
-        while have <= origin.size:  # one that goes on beyond its size is cut off and refused
-            try:
-                block = response.read(BLOCK_BYTES)
-            except (OSError, http.client.HTTPException) as error:
-                raise _MirrorError(f"cut after {have:,} bytes ({_reason(error)})") from error
-            if not block:
-                break
-            file.write(block)
-            have += len(block)
-            if time.monotonic() - said >= SAY_EVERY:
-                said = time.monotonic()
-                say(f"fetching {origin.name}: {have / MEGABYTE:.1f} of {total:.1f} MB")
-        file.flush()
-        os.fsync(file.fileno())
-    if have < origin.size:
-        raise _MirrorError(f"cut after {have:,} of {origin.size:,} bytes")
-
-
-def _size(part: Path) -> int:
-    return part.stat().st_size if part.exists() else 0
-
-
-def _reason(error: Exception) -> str:
-    """A network error in a few words."""
-    inner = getattr(error, "reason", None) or error
-    return str(getattr(inner, "strerror", None) or inner or type(inner).__name__)
+        yield
+    finally:
+        socket.setdefaulttimeout(before)

@@ -29,9 +29,14 @@ from robustmd.errors import UserError
 NATIVE, SIZE = 28, 32
 BLOCK_IMAGES = 1024
 STEMS = {"train": "train", "test": "t10k"}
-FILES = tuple(
-    f"{stem}-{part}-ubyte" for stem in STEMS.values() for part in ("images-idx3", "labels-idx1")
-)
+# Of the decompressed files: the same content is about in several compressions.
+MD5 = {
+    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+}
+FILES = tuple(MD5)
 UNSIGNED_BYTE = 0x08
 MAX_BYTES = 1 << 31  # 40 times MNIST; more cannot be meant
 DEFLATE_RATIO = 1032  # no deflate stream expands by more

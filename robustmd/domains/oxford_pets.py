@@ -7,18 +7,19 @@ are left alone, as are the MATLAB files among the images.
 
 from __future__ import annotations
 
+import io
 import re
+import shutil
+import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from robustmd.domains.breeds import Breed
 from robustmd.domains.checksums import file_md5
-from robustmd.domains.fetch import FetchError, fetch_file
+from robustmd.domains.fetch import FetchError, Origin, fetch_file, origin
 from robustmd.domains.listing import Listed, few, shown
 from robustmd.domains.lock import held
-from robustmd.domains.official import PETS_ANNOTATIONS, PETS_IMAGES, Origin
 from robustmd.domains.stamp import stamp_of
-from robustmd.domains.unpacking import ArchiveError, unpack
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
@@ -38,14 +39,15 @@ def have_vgg(data_dir: Path, *, fetch: bool, say: Say) -> None:
     Raises UserError if they cannot be had, naming what belongs where.
     """
     folder = data_dir / FOLDER
-    for origin, is_there in ((PETS_ANNOTATIONS, _has_lists), (PETS_IMAGES, _has_images)):
+    for name, is_there in (("annotations.tar.gz", _has_lists), ("images.tar.gz", _has_images)):
         if is_there(folder):
             continue
+        published = origin(name)
         try:
-            archive = _archive(origin, folder, fetch, say)
-            with held(folder / f"{origin.name}.lock", f"unpacking {origin.name}", say):
+            archive = _archive(published, folder, fetch, say)
+            with held(folder / f"{name}.lock", f"unpacking {name}", say):
                 if not is_there(folder):
-                    _unpack(archive, origin, folder, say)
+                    _unpack(archive, published.md5, say)
         except OSError as error:
             raise UserError(
                 f"{shown(folder)} cannot be written ({error.strerror or error}); make it writable "
@@ -116,42 +118,45 @@ def _has_lists(folder: Path) -> bool:
     return all((folder / "annotations" / name).is_file() for name in LISTS.values())
 
 
-def _archive(origin: Origin, folder: Path, fetch: bool, say: Say) -> Path:
+def _archive(published: Origin, folder: Path, fetch: bool, say: Say) -> Path:
     """The archive's path: as it lies there, or fetched."""
-    archive = folder / origin.name
+    archive = folder / published.name
     if archive.is_file():
         return archive
     why = "fetching is switched off"
     if fetch:
         try:
-            return fetch_file(origin, folder, say)
+            return fetch_file(published, folder, say)
         except FetchError as error:
             why = f"fetching failed: {error}"
     raise UserError(
-        f"data=pets lacks Oxford-IIIT Pet's {origin.name} (belongs, unpacked or not, into "
-        f"{shown(folder)}, comes from {origin.urls[0].rpartition('/')[0]}/); {why}"
+        f"data=pets lacks Oxford-IIIT Pet's {published.name} (belongs, unpacked or not, into "
+        f"{shown(folder)}, comes from {published.sites}); {why}"
     )
 
 
-def _unpack(archive: Path, origin: Origin, folder: Path, say: Say) -> None:
-    """Take out what is needed and put it in place when it is whole."""
+def _unpack(archive: Path, md5: str, say: Say) -> None:
+    """Take out photos and lists, and nothing else, and put them in place when they are whole."""
     say(f"checking and unpacking {shown(archive)}")
-    if archive.stat().st_size != origin.size or file_md5(archive) != origin.md5:
+    if file_md5(archive) != md5:
         raise UserError(
-            f"{shown(archive)} is not the published one (md5 {origin.md5}); delete it to have it "
+            f"{shown(archive)} is not the published one (md5 {md5}); delete it to have it "
             "fetched, or unpack it yourself"
         )
-    part = folder / f".{origin.name}.part"
-    try:
-        unpack(archive, part, lambda name: _WANTED.fullmatch(name) is not None)
-    except ArchiveError as error:
-        raise UserError(f"{shown(archive)} is refused: {error}") from error
+    part = archive.with_name(f".{archive.name}.unpacked")
+    shutil.rmtree(part, ignore_errors=True)  # of an unpacking that was cut off
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isfile() and _WANTED.fullmatch(member.name):
+                target = part / member.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as file:
+                    shutil.copyfileobj(tar.extractfile(member) or io.BytesIO(), file)
     for made in sorted(part.iterdir()):
-        target = folder / made.name
+        target = archive.parent / made.name
         if not target.exists():
             made.rename(target)
             continue
-        for file in sorted(made.iterdir()):
-            file.replace(target / file.name)
-        made.rmdir()
-    part.rmdir()
+        for photo in sorted(made.iterdir()):
+            photo.replace(target / photo.name)
+    shutil.rmtree(part)

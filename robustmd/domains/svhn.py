@@ -25,6 +25,11 @@ from robustmd.errors import UserError
 
 FILES = ("train_32x32.mat", "test_32x32.mat")
 EXTRA = "extra_32x32.mat"
+MD5 = {  # torchvision's, which takes seconds to import
+    "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
+    "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
+    "extra_32x32.mat": "a93ce644f1a588dc4d68dda5feec44a7",
+}
 IMAGE = (32, 32, 3)
 IMAGE_BYTES = 32 * 32 * 3
 NUMBERS = ("double", "single", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))

@@ -2,7 +2,6 @@
 
 import hashlib
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ from pet_photos import FOUR, write_vgg
 
 from robustmd.domains import oxford_pets
 from robustmd.domains.breeds import chosen_breeds
-from robustmd.domains.fetch import FetchError
-from robustmd.domains.official import PETS_ANNOTATIONS, PETS_IMAGES
+from robustmd.domains.fetch import FetchError, Origin
 from robustmd.domains.oxford_pets import have_vgg, list_vgg
 from robustmd.errors import UserError
 
@@ -27,15 +25,18 @@ def archives(tmp_path: Path, monkeypatch) -> dict[str, Path]:
     (made / "annotations" / "trimaps").mkdir()
     (made / "annotations" / "trimaps" / "pug_1.png").write_bytes(b"map")
     (made / "annotations" / "._list.txt").write_bytes(b"AppleDouble")
-    packed = {}
-    for name, origin in (("IMAGES", PETS_IMAGES), ("ANNOTATIONS", PETS_ANNOTATIONS)):
-        path = tmp_path / origin.name
+    packed, known = {}, {}
+    for name in ("images.tar.gz", "annotations.tar.gz"):
+        folder, path = name.partition(".")[0], tmp_path / name
         with tarfile.open(path, "w:gz") as tar:
-            tar.add(made / name.lower(), name.lower())
-        raw = path.read_bytes()
-        known = replace(origin, size=len(raw), md5=hashlib.md5(raw).hexdigest())
-        monkeypatch.setattr(oxford_pets, f"PETS_{name}", known)
-        packed[origin.name] = path
+            tar.add(made / folder, folder)
+            link = tarfile.TarInfo(f"{folder}/link_1.jpg")
+            link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(link)
+        md5 = hashlib.md5(path.read_bytes()).hexdigest()
+        known[name] = Origin(name, (f"http://publisher.invalid/{name}",), md5)
+        packed[name] = path
+    monkeypatch.setattr(oxford_pets, "origin", known.__getitem__)
     return packed
 
 
@@ -57,8 +58,8 @@ def test_archives_that_lie_there_are_unpacked_once(archives, tmp_path) -> None:
     assert len(lines) == 2
     found = names_in(folder)
     assert {"annotations/test.txt", "images/chihuahua_1.jpg", "images/Persian_3.jpg"} <= found
-    assert not any("trimaps" in name or name.endswith(".mat") or "._" in name for name in found)
-    assert not list(folder.glob(".*.part"))
+    assert not any(part in name for name in found for part in ("trimaps", ".mat", "._", "link"))
+    assert not list(folder.glob(".*"))
     files, _ = list_vgg(tmp_path / "data", CHOSEN)
     assert len(files) == 12
     have_vgg(tmp_path / "data", fetch=False, say=pytest.fail)
@@ -82,12 +83,12 @@ def test_missing_archives_are_fetched(archives, tmp_path, monkeypatch) -> None:
 def test_an_unpacking_that_was_cut_off_is_done_again(archives, tmp_path) -> None:
     folder = tmp_path / "data" / "oxford-iiit-pet"
     put(archives, folder)
-    left = folder / ".images.tar.gz.part" / "images"
+    left = folder / ".images.tar.gz.unpacked" / "images"
     left.mkdir(parents=True)
     (left / "chihuahua_1.jpg").write_bytes(b"half")
     have_vgg(tmp_path / "data", fetch=False, say=lambda line: None)
     assert (folder / "images" / "chihuahua_1.jpg").read_bytes() != b"half"
-    assert not list(folder.glob(".*.part"))
+    assert not list(folder.glob(".*"))
 
 
 def test_an_archive_of_other_bytes_is_refused(archives, tmp_path, one_line) -> None:
@@ -144,11 +145,3 @@ def test_an_image_is_in_one_list_once(tmp_path, one_line) -> None:
             list_vgg(tmp_path, CHOSEN)
         one_line(error, line.split()[0], words)
         (folder / name).write_text(before)
-
-
-def test_origins_are_torchvisions() -> None:
-    datasets = pytest.importorskip("torchvision.datasets")
-    known = getattr(datasets.OxfordIIITPet, "_RESOURCES", None)
-    if known is None:
-        pytest.skip("this torchvision keeps its list elsewhere")
-    assert {(o.urls[0], o.md5) for o in (PETS_IMAGES, PETS_ANNOTATIONS)} == set(known)
