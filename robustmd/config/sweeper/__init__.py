@@ -15,7 +15,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
@@ -30,18 +29,6 @@ from robustmd.runs.rerun import hydra_value
 
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
 Row = Mapping[str, Any]
-
-ConfigStore.instance().store(
-    group="hydra/sweeper",
-    name="rows",
-    node={
-        "_target_": "hydra_plugins.robustmd.RowsSweeper",
-        "rows": [],
-        "params": {},
-        "tune": None,
-        "leave_one_out": False,
-    },
-)
 
 
 class RowsSweeper(Sweeper):
