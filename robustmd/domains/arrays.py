@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from robustmd.domains.checksums import BLOCK_BYTES, new_array_digest, update_array_digest
-from robustmd.domains.journal import Journal, Mark
-from robustmd.domains.manifest import FileState
-from robustmd.domains.shared import share
+from robustmd.domains.checksums import (
+    BLOCK_BYTES,
+    FileState,
+    new_array_digest,
+    update_array_digest,
+)
+from robustmd.domains.lock import share
+from robustmd.runs.files import write_atomically
 
 DTYPES = (np.dtype("uint8"), np.dtype("<i8"))  # pixels and labels; nothing else is kept
+MARKS = "marks.json"
 MARK_SECONDS = 5.0  # of work that a cut may cost
 
 
-def file_of(folder: Path, name: str) -> Path:
-    """Where the array `name` of a store lies."""
-    return folder / f"{name}.npy"
+@dataclass(frozen=True)
+class Mark:
+    """How far an array has come: its first rows that are on the disk, their checksum, and what was
+    noted of them (plain JSON)."""
+
+    rows: int
+    checksum: str
+    notes: list[Any]
 
 
 class ArrayWriter:
     """Writes a store's arrays into a folder, one after the other, and keeps their checksums.
 
-    journal: where `add_resumable` marks how far it has come; without one it begins anew.
+    resumable: `add_resumable` marks how far it has come in `MARKS`, and goes on after the marks
+        that are there. None is believed: their checksums are compared with the rows.
 
     Blocks go through ordinary writes, not through a memory map: on a full disk a write fails with
     an error, a memory map with a signal that ends the process.
     """
 
-    def __init__(self, folder: Path, journal: Journal | None = None) -> None:
-        self.folder, self.journal = folder, journal
+    def __init__(self, folder: Path, resumable: bool = False) -> None:
+        self.folder, self.resumable = folder, resumable
         self.states: dict[str, FileState] = {}
+        self._marks = _read_marks(folder / MARKS) if resumable else {}
 
     def add(
         self, name: str, dtype: str, shape: tuple[int, ...], blocks: Iterable[np.ndarray]
@@ -46,12 +60,13 @@ class ArrayWriter:
         dtype: "uint8" or "int64". Raises OSError where the disk does, ValueError if the blocks do
         not make up an array of that type and shape.
         """
-        with file_of(self.folder, name).open("w+b") as file:
+        path = file_of(self.folder, name)
+        with path.open("w+b") as file:
             growing = _Growing(file, name, dtype, shape)
             growing.begin()
             for block in blocks:
                 growing.append(block)
-            self.states[name] = growing.finished(file_of(self.folder, name))
+            self.states[name] = growing.finished(path)
 
     def add_resumable(
         self,
@@ -72,25 +87,42 @@ class ArrayWriter:
         share(path)  # another member of the group may go on after a cut
         with path.open("r+b") as file:
             growing = _Growing(file, name, dtype, shape)
-            mark = self.journal.mark(name) if self.journal else None
-            if mark and growing.resume(mark.rows, mark.checksum):
+            mark = self._marks.get(name)
+            if mark and growing.resume(mark):
                 notes.extend(mark.notes)
             else:
                 growing.begin()
-                self._mark(growing, [])
-            noted, marked = len(notes), time.monotonic()
+            marked = time.monotonic()
             for block in blocks_from(growing.rows):
                 growing.append(block)
                 if time.monotonic() - marked >= MARK_SECONDS:
-                    self._mark(growing, notes[noted:])
-                    noted, marked = len(notes), time.monotonic()
+                    self._mark(growing, notes)
+                    marked = time.monotonic()
             self.states[name] = growing.finished(path)
-            self._mark(growing, notes[noted:])
+            self._mark(growing, notes)
 
     def _mark(self, growing: _Growing, notes: list[Any]) -> None:
-        if self.journal:
+        if self.resumable:
             growing.sync()  # before the mark, so that it never promises what is not there
-            self.journal.add(growing.name, Mark(growing.rows, growing.checksum, notes))
+            self._marks[growing.name] = Mark(growing.rows, growing.checksum, notes)
+            text = json.dumps({name: asdict(mark) for name, mark in self._marks.items()})
+            write_atomically(self.folder / MARKS, lambda stream: stream.write(text.encode()))
+
+    def remove_marks(self) -> None:
+        """The arrays are whole."""
+        (self.folder / MARKS).unlink(missing_ok=True)
+
+
+def _read_marks(path: Path) -> dict[str, Mark]:
+    """None where the file is not one of marks."""
+    try:
+        content = json.loads(path.read_bytes())
+        return {
+            name: Mark(int(mark["rows"]), str(mark["checksum"]), list(mark["notes"]))
+            for name, mark in content.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 class _Growing:
@@ -114,26 +146,27 @@ class _Growing:
         header = {"descr": self.kind.str, "fortran_order": False, "shape": self.shape}
         np.lib.format.write_array_header_1_0(self.file, header)
 
-    def resume(self, rows: int, checksum: str) -> bool:
-        """Keep the first `rows` rows if they are there and have that checksum."""
+    def resume(self, mark: Mark) -> bool:
+        """Keep the rows of the mark if they are there and have its checksum."""
         try:
             self.file.seek(0)
             np.lib.format.read_magic(self.file)
             shape, fortran, kind = np.lib.format.read_array_header_1_0(self.file)
         except (ValueError, OSError):
             return False
-        if (shape, fortran, kind) != (self.shape, False, self.kind) or rows > shape[0]:
+        is_ours = (shape, fortran, kind) == (self.shape, False, self.kind)
+        if not is_ours or not 0 <= mark.rows <= shape[0]:
             return False
-        left = rows * math.prod(shape[1:]) * self.kind.itemsize
+        left = mark.rows * math.prod(shape[1:]) * self.kind.itemsize
         while left:
             raw = self.file.read(min(left, BLOCK_BYTES))
             if not raw:
                 return False
             self._digest.update(raw)
             left -= len(raw)
-        self.rows = rows
+        self.rows = mark.rows
         self.file.truncate(self.file.tell())
-        return self.checksum == checksum
+        return self.checksum == mark.checksum
 
     def append(self, block: np.ndarray) -> None:
         if block.dtype != self.kind or block.shape[1:] != self.shape[1:]:
@@ -155,6 +188,11 @@ class _Growing:
         if self.rows != self.shape[0]:
             raise ValueError(f"{self.name}: {self.rows} rows written, {self.shape[0]} announced")
         return FileState.of(path, self.checksum)
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """Where the array `name` of a store lies."""
+    return folder / f"{name}.npy"
 
 
 def open_array(path: Path) -> np.ndarray:

@@ -1,15 +1,65 @@
-"""Names for bytes: md5 where a publisher gives md5s, sha256 for what we prepared ourselves."""
+"""What tells bytes from others: stamps of files, at the price of one look, and checksums.
+
+Checksums are md5 where a publisher gives md5s, sha256 for what we prepared ourselves.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 BLOCK_BYTES = 1 << 22  # 4 MiB: large enough to be fast, small enough to be nothing in memory
+
+
+class Stamp(NamedTuple):
+    """size [bytes]; mtime_ns: its time of change, which anybody can set; ctime_ns: when the file
+    system last noted a change, which nobody can. Both in ns. On Windows ctime_ns says less: it is
+    when the file was made."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """The file's present one. Raises OSError."""
+        status = path.stat()
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+NO_FILE = Stamp(0, 0, 0)
+
+
+def stamp_of(path: Path) -> Stamp:
+    """A file's stamp; `NO_FILE` for what is no file or leads nowhere."""
+    try:
+        return Stamp.of(path) if stat.S_ISREG(path.stat().st_mode) else NO_FILE
+    except (OSError, ValueError):  # ValueError: a null character
+        return NO_FILE
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file as it was when last seen whole: its stamp, and the checksum of its content."""
+
+    stamp: Stamp
+    checksum: str
+
+    def unchanged(self, path: Path) -> bool:
+        """Whether its stamp is still the same. Raises OSError."""
+        return Stamp.of(path) == self.stamp
+
+    @classmethod
+    def of(cls, path: Path, checksum: str) -> FileState:
+        """The file's present state. Raises OSError."""
+        return cls(Stamp.of(path), checksum)
 
 
 def file_md5(path: Path) -> str:
@@ -28,7 +78,7 @@ def array_sha256(array: np.ndarray) -> str:
     or byte order it came from.
     """
     digest = new_array_digest(array.dtype, array.shape)
-    for block in row_blocks(array):
+    for block in _row_blocks(array):
         update_array_digest(digest, block)
     return digest.hexdigest()
 
@@ -44,7 +94,7 @@ def update_array_digest(digest: hashlib._Hash, rows: np.ndarray) -> None:
     digest.update(np.ascontiguousarray(rows, dtype=little_endian).data)
 
 
-def row_blocks(array: np.ndarray) -> Iterator[np.ndarray]:
+def _row_blocks(array: np.ndarray) -> Iterator[np.ndarray]:
     """Consecutive runs of rows of about `BLOCK_BYTES` each, without copying."""
     if array.ndim == 0 or not len(array):
         return

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.listing import (
     SPLITS,
@@ -23,7 +24,6 @@ from robustmd.domains.listing import (
     few,
     shown,
 )
-from robustmd.domains.stamp import stamp_of
 from robustmd.errors import UserError
 
 # What splits' folders are called here and elsewhere, in lower case.

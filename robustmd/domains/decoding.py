@@ -9,8 +9,11 @@ that a very long and thin one would become. Colour profiles are not applied.
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +31,7 @@ SUFFIXES = frozenset(
 # at 3, says Pillow of its reducing_gap, the result is hardly told from the full one.
 REDUCING_GAP = 3
 ORIENTATION = 0x0112  # its EXIF tag; 1 is upright
+AHEAD = 8  # files for each thread that are decoded before the first is taken
 _16_BITS_TO_8 = 257  # 65535 / 255
 _12_BITS = 4095  # the largest value of 12 bits
 
@@ -41,6 +45,43 @@ class Decoded(NamedTuple):
 
     pixels: np.ndarray
     dim: bool
+
+
+Result = Decoded | UnreadableError
+
+
+def decoded(paths: Sequence[Path], size: int, threads: int | None = None) -> Iterator[Result]:
+    """Each file as size × size RGB, or why there is none; in order.
+
+    threads: None: one a core. Threads and not processes, since Pillow lets go of the interpreter
+    while it decodes and resizes. What is in memory does not grow with the number of files.
+    """
+    count = threads or cores()
+    waiting: deque[Future[Result]] = deque()
+    with quietly(), ThreadPoolExecutor(count, thread_name_prefix="decode") as pool:
+        try:
+            for path in paths:
+                waiting.append(pool.submit(_result, path, size))
+                if len(waiting) >= AHEAD * count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # whoever takes the images may stop half-way
+            pool.shutdown(cancel_futures=True)
+
+
+def _result(path: Path, size: int) -> Result:
+    try:
+        return decode(path, size)
+    except UnreadableError as error:
+        return error
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
 
 
 def decode(path: Path, size: int) -> Decoded:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, DomainSet
 from robustmd.domains.duplicates import Place, Shared, find_duplicates, stored_rows
-from robustmd.domains.shared import make_folder
+from robustmd.domains.lock import make_folder
+from robustmd.runs.files import write_atomically
 
 VERSION = 2  # raise it when the same data gives another answer
 MAX_BYTES = 1 << 20
@@ -77,9 +77,8 @@ def _write(path: Path, found: tuple[Shared, ...]) -> None:
         for s in found
     ]
     make_folder(path.parent)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    partial.write_text(json.dumps({"version": VERSION, "shared": rows}) + "\n", "utf-8")
-    partial.replace(path)
+    text = json.dumps({"version": VERSION, "shared": rows}) + "\n"
+    write_atomically(path, lambda stream: stream.write(text.encode()))
 
 
 def _read(path: Path, data: DomainSet) -> tuple[Shared, ...] | None:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from robustmd.domains.lock import held
-from robustmd.domains.shared import make_folder
+from robustmd.domains.lock import held, make_folder
 
 Say = Callable[[str], None]
 TIMEOUT = 20.0  # seconds without a byte

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from robustmd.domains.breeds import Breed
+from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.imagenet_truth import validation_classes
 from robustmd.domains.listing import Listed, few, shown
-from robustmd.domains.stamp import stamp_of
 from robustmd.errors import UserError
 
 NAME = "imagenet"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from robustmd.domains.stamp import Stamp
+from robustmd.domains.checksums import Stamp
 from robustmd.errors import UserError, printable
 
 SHOWN = 10  # of a longer list in a message

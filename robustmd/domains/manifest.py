@@ -1,41 +1,23 @@
 """manifest.json of a prepared store: what it was made from, and what belongs in it.
 
-A store is valid only with its manifest, which is written last. Files are recognised by their
-stamp, which costs nothing, and by checksum where that differs.
+A store is valid only with its manifest, which is written last.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robustmd.domains.stamp import Stamp
+from robustmd.domains.checksums import FileState, Stamp
+from robustmd.runs.files import write_atomically
 
 FILE = "manifest.json"
 FORMAT = 1
 MAX_BYTES = 1 << 20  # a manifest is a few kilobytes; anything large is not one
 _ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
-
-
-@dataclass(frozen=True)
-class FileState:
-    """A file as it was when last seen whole: its stamp, and the checksum of its content."""
-
-    stamp: Stamp
-    checksum: str
-
-    def unchanged(self, path: Path) -> bool:
-        """Whether its stamp is still the same. Raises OSError."""
-        return Stamp.of(path) == self.stamp
-
-    @classmethod
-    def of(cls, path: Path, checksum: str) -> FileState:
-        """The file's present state. Raises OSError."""
-        return cls(Stamp.of(path), checksum)
 
 
 @dataclass(frozen=True)
@@ -55,13 +37,8 @@ class Manifest:
             "sources": {name: _plain(state) for name, state in self.sources.items()},
             "arrays": {name: _plain(state) for name, state in self.arrays.items()},
         }
-        text = json.dumps(content, indent=1)
-        partial = folder / f"{FILE}.{os.getpid()}.part"
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(folder / FILE)
+        text = json.dumps(content, indent=1) + "\n"
+        write_atomically(folder / FILE, lambda stream: stream.write(text.encode()))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:

@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from robustmd.domains.checksums import NO_FILE, stamp_of
 from robustmd.domains.listing import (
     SPLITS,
     Listed,
@@ -16,7 +17,6 @@ from robustmd.domains.listing import (
     few,
     shown,
 )
-from robustmd.domains.stamp import NO_FILE, stamp_of
 from robustmd.errors import UserError
 
 NEEDED = ("path", "domain", "label")

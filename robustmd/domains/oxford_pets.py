@@ -15,11 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from robustmd.domains.breeds import Breed
-from robustmd.domains.checksums import file_md5
+from robustmd.domains.checksums import file_md5, stamp_of
 from robustmd.domains.fetch import FetchError, Origin, fetch_file, origin
 from robustmd.domains.listing import Listed, few, shown
 from robustmd.domains.lock import held
-from robustmd.domains.stamp import stamp_of
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from robustmd.domains.arrays import ArrayWriter
-from robustmd.domains.checksums import file_md5
-from robustmd.domains.decoded import Progress, decoded
-from robustmd.domains.decoding import UnreadableError
+from robustmd.domains.checksums import file_md5, stamp_of
+from robustmd.domains.decoding import UnreadableError, decoded
 from robustmd.domains.listing import Listed, Listing, few, shown
-from robustmd.domains.shared import make_folder
-from robustmd.domains.stamp import stamp_of
+from robustmd.domains.lock import make_folder
 from robustmd.domains.store import Recipe, Store, open_store
 from robustmd.errors import UserError
+from robustmd.runs.files import write_atomically
 
 Say = Callable[[str], None]
 # Of the preparation: raise it when the same files give other arrays. It stands in the listing, so
 # that a store of before is replaced and not left beside the new one.
 VERSION = 2
+PROGRESS_SECONDS = 10.0
 DIM = "12 bits"  # noted of a row that is read: see `Decoded`
 
 
@@ -136,9 +136,7 @@ def _keep(text: str, path: Path) -> None:
         if path.exists() and path.read_text("ascii") == text:
             return
         make_folder(path.parent)
-        partial_path = path.with_name(f"{path.name}.{os.getpid()}.part")
-        partial_path.write_text(text, "ascii")
-        partial_path.replace(path)
+        write_atomically(path, lambda stream: stream.write(text.encode("ascii")))
     except OSError as error:
         raise UserError(
             f"cannot write {path} ({error.strerror}); make it writable, or choose another folder "
@@ -148,7 +146,7 @@ def _keep(text: str, path: Path) -> None:
 
 def _build(listing: Listing, size: int, say: Say, writer: ArrayWriter) -> None:
     all_noted: list[tuple[int, int, str]] = []
-    progress = Progress(len(listing.files), say)
+    progress = _Progress(len(listing.files), say)
     classes = {name: index for index, name in enumerate(listing.classes)}
     for index, files in enumerate(listing.by_domain.values()):
         labels = np.array([classes[file.label] for file in files], dtype=np.int64)
@@ -167,7 +165,7 @@ def _blocks(
     files: list[Listed],
     size: int,
     noted: list[tuple[int, str]],
-    progress: Progress,
+    progress: _Progress,
     start: int,
 ) -> Iterator[np.ndarray]:
     """The files' images from row `start` on, each uint8 [1, size, size, 3]; black, and noted as
@@ -189,3 +187,25 @@ def _blocks(
                 "complete"
             )
         progress.one_more()
+
+
+class _Progress:
+    """Says from time to time how many of `total` images have been read."""
+
+    def __init__(self, total: int, say: Callable[[str], None]) -> None:
+        self.total, self.say = total, say
+        self.done = 0
+        self._said = time.monotonic()
+
+    def go_on_after(self, done: int) -> None:
+        """`done` images need not be read again: they were before the preparation was cut off."""
+        self.done += done
+        if done:
+            self.say(f"going on after {self.done:,} of {self.total:,} images, read before a cut")
+
+    def one_more(self) -> None:
+        self.done += 1
+        now = time.monotonic()
+        if now - self._said >= PROGRESS_SECONDS and self.done < self.total:
+            self._said = now
+            self.say(f"{self.done:,} of {self.total:,} images read")

@@ -1,36 +1,33 @@
 """Prepared-once arrays on disk: made by the first process that needs them, mapped by all others.
 
 A store is a folder `<name>-<12 hex>` in the cache, with one .npy file for each array and a
-manifest. It is prepared in a temporary folder beside its place and renamed when whole, so that a
-killed preparation leaves nothing that could be taken for a store; a long one leaves what the next
-goes on from (see journal.py). A second start maps the arrays without reading them: sources and
-arrays are recognised by their stamps (see stamp.py), and only where these differ by their
-checksums. A stale store (its sources changed) and a damaged one are prepared again, with a line
-that says so.
+manifest. It is prepared in a folder beside its place and renamed when whole, so that a killed
+preparation leaves nothing that could be taken for a store; a long one leaves what the next goes on
+from (see `ArrayWriter`). A second start maps the arrays without reading them: sources and arrays
+are recognised by their stamps, and only where these differ by their checksums. A stale store (its
+sources changed) and a damaged one are prepared again, with a line that says so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from robustmd.domains.arrays import ArrayWriter
-from robustmd.domains.journal import Journal
-from robustmd.domains.lock import held
-from robustmd.domains.manifest import FileState, Manifest
-from robustmd.domains.opening import NotCurrentError, Sources, Store, open_current
-from robustmd.domains.shared import make_folder, share
+import numpy as np
+
+from robustmd.domains.arrays import ArrayWriter, file_of, open_array
+from robustmd.domains.checksums import FileState, Stamp, array_sha256
+from robustmd.domains.lock import held, make_folder, share
+from robustmd.domains.manifest import Manifest
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
 Accept = Callable[[Mapping[str, str]], None]
-PARTIAL = ".partial"
 
 
 @dataclass(frozen=True)
@@ -49,21 +46,33 @@ class Recipe:
     version: int
     settings: Mapping[str, object]
     build: Callable[[ArrayWriter], None]
-    sources: Sources | None
+    sources: Mapping[str, Path] | None
     md5: Callable[[Path], str]
     resumable: bool = False
 
     @property
     def key(self) -> str:
         """The store's folder name."""
-        text = json.dumps([self.name, self.version, self.settings], sort_keys=True)
-        return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return f"{self.name}-{_hash([self.name, self.version, self.settings])}"
+
+
+@dataclass(frozen=True)
+class Store:
+    """arrays: read-only memory maps; checksums: their `array_sha256`; md5s: of the sources."""
+
+    arrays: Mapping[str, np.ndarray]
+    checksums: Mapping[str, str]
+    md5s: Mapping[str, str]
+
+
+class NotCurrentError(Exception):
+    """Why the store on disk cannot be used as it is; an empty reason if there is none yet."""
 
 
 def find_store(cache: Path, recipe: Recipe, *, thorough: bool = False) -> Store | None:
-    """The store if it is there, whole and current; see `open_current`."""
+    """The store if it is there, whole and current; see `_open`."""
     try:
-        return open_current(cache / recipe.key, recipe.sources, recipe.md5, thorough=thorough)
+        return _open(cache / recipe.key, recipe, thorough=thorough)
     except NotCurrentError:
         return None
 
@@ -79,7 +88,7 @@ def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
         try:
             make_folder(cache)
             with held(cache / f"{recipe.key}.lock", f"preparing {recipe.name}", say):
-                return _open_or_prepare(cache / recipe.key, recipe, accept, say)
+                store = _open_or_prepare(cache / recipe.key, recipe, accept, say)
         except OSError as error:
             store = find_store(cache, recipe, thorough=True)  # who may only read needs no lock
             if store is None:
@@ -92,15 +101,95 @@ def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     return store
 
 
+def read_through(folder: Path) -> None:
+    """Read all arrays of the store in `folder`: are they still what they were prepared as?
+
+    Raises UserError for one that is not.
+    """
+    try:
+        for name, state in _manifest(folder).arrays.items():
+            if array_sha256(open_array(file_of(folder, name))) != state.checksum:
+                raise NotCurrentError(f"is damaged ({name}.npy is not what was prepared)")
+    except (NotCurrentError, OSError, ValueError, EOFError) as error:
+        raise UserError(f"{folder}: {error}; remove it to have it prepared again") from error
+
+
+def _open(folder: Path, recipe: Recipe, *, thorough: bool) -> Store:
+    """Map the arrays of the store in `folder`.
+
+    thorough: compare checksums where stamps differ, and note the new stamps in the manifest, where
+        that can be written; otherwise such a difference is reason enough.
+
+    Raises NotCurrentError if the store has to be prepared (again), UserError if a source cannot be
+    read.
+    """
+    manifest = _manifest(folder)
+    states, arrays = {}, {}
+    for name, state in manifest.arrays.items():
+        arrays[name], states[name] = _array(folder, name, state, thorough)
+    known = manifest.sources
+    if recipe.sources is not None:
+        if set(known) != set(recipe.sources):
+            raise NotCurrentError("is made of other files")
+        known = {
+            name: _source(path, known[name], recipe.md5, thorough)
+            for name, path in recipe.sources.items()
+        }
+    renewed = Manifest(manifest.key, known, states)
+    if renewed != manifest:
+        with suppress(OSError):  # then the next start compares checksums as well
+            renewed.write(folder)
+    return Store(
+        arrays,
+        {name: state.checksum for name, state in states.items()},
+        {name: state.checksum for name, state in known.items()},
+    )
+
+
+def _manifest(folder: Path) -> Manifest:
+    try:
+        manifest = Manifest.read(folder)
+    except FileNotFoundError as error:
+        raise NotCurrentError("is damaged (no manifest)" if folder.exists() else "") from error
+    except (OSError, ValueError) as error:
+        raise NotCurrentError(f"is damaged (manifest: {error})") from error
+    if manifest.key != folder.name:
+        raise NotCurrentError("is damaged (the manifest of another store)")
+    return manifest
+
+
+def _source(path: Path, known: FileState, md5: Callable[[Path], str], thorough: bool) -> FileState:
+    try:
+        if known.unchanged(path):
+            return known
+        if thorough and md5(path) == known.checksum:
+            return FileState.of(path, known.checksum)
+    except OSError as error:
+        raise UserError(f"cannot read {path} ({error.strerror})") from error
+    raise NotCurrentError(f"is out of date ({path} has changed)")
+
+
+def _array(
+    folder: Path, name: str, known: FileState, thorough: bool
+) -> tuple[np.ndarray, FileState]:
+    path = file_of(folder, name)
+    try:
+        array = open_array(path)
+        if known.unchanged(path):
+            return array, known
+        if thorough and array_sha256(array) == known.checksum:
+            return array, FileState.of(path, known.checksum)
+    except (OSError, ValueError, EOFError) as error:
+        raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
+    raise NotCurrentError(f"is damaged ({path.name} has changed)")
+
+
 def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     """The work under the lock. Raises OSError for the cache, UserError for the sources."""
     try:
-        store = open_current(folder, recipe.sources, recipe.md5, thorough=True)
+        return _open(folder, recipe, thorough=True)
     except NotCurrentError as error:
         reason = str(error)
-    else:
-        accept(store.md5s)
-        return store
     sources = {name: _state(path, recipe.md5) for name, path in (recipe.sources or {}).items()}
     accept({name: state.checksum for name, state in sources.items()})
     if reason:
@@ -108,82 +197,47 @@ def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> 
     else:
         say(f"preparing {recipe.name} (once; kept in {folder})")
     _prepare(folder, recipe, sources)
-    return open_current(folder, recipe.sources, recipe.md5, thorough=False)
+    return _open(folder, recipe, thorough=False)
 
 
 def _state(path: Path, md5: Callable[[Path], str]) -> FileState:
     """A source's state before it is read."""
     try:
-        before = FileState.of(path, "")
+        stamp = Stamp.of(path)
     except OSError as error:
         raise UserError(f"cannot read {path} ({error.strerror})") from error
-    return replace(before, checksum=md5(path))
+    return FileState(stamp, md5(path))
 
 
 def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, FileState]) -> None:
-    """Build in a temporary folder, then put it in the store's place. Needs the store's lock."""
-    cache = folder.parent
-    _remove_leftovers(folder)  # of a killed preparation
+    """Build in a folder beside the store's place, then put it there. Needs the store's lock."""
+    of = _hash({name: state.checksum for name, state in sources.items()})
+    partial = folder.with_name(f".{folder.name}.{of}")  # of other sources: nothing to go on from
+    kept = partial if recipe.resumable else None
+    _remove_leftovers(folder, kept)
     try:
-        temporary = _partial_folder(folder) if recipe.resumable else _temporary_folder(folder)
-        journal = _journal(temporary, sources) if recipe.resumable else None
-        writer = ArrayWriter(temporary, journal)
+        partial.mkdir(exist_ok=True)
+        share(partial)
+        writer = ArrayWriter(partial, recipe.resumable)
         recipe.build(writer)
-        _check_unchanged(recipe, sources)
-        if journal is not None:
-            journal.remove()
-        Manifest(folder.name, dict(sources), writer.states).write(temporary)
-        _sync_folder(temporary)
+        for name, path in (recipe.sources or {}).items():  # what was hashed must be what was read
+            if not path.exists() or not sources[name].unchanged(path):
+                raise UserError(f"{path} changed while it was read; run again when it is complete")
+        writer.remove_marks()
+        Manifest(folder.name, dict(sources), writer.states).write(partial)
         if folder.exists():
-            folder.rename(_temporary_folder(folder) / "replaced")
-        temporary.rename(folder)
-        _sync_folder(cache)
+            folder.rename(folder.with_name(f".{folder.name}.replaced"))
+        partial.rename(folder)
     finally:
-        _remove_leftovers(folder)
+        _remove_leftovers(folder, kept)
 
 
-def _check_unchanged(recipe: Recipe, sources: Mapping[str, FileState]) -> None:
-    """What was hashed must be what was read."""
-    for name, path in (recipe.sources or {}).items():
-        if not path.exists() or not sources[name].unchanged(path):
-            raise UserError(f"{path} changed while it was read; run again when it is complete")
-
-
-def _temporary_folder(folder: Path) -> Path:
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    share(made)  # mkdtemp's are private; a cache may be a group's
-    return made
-
-
-def _partial_folder(folder: Path) -> Path:
-    """Where a resumable preparation works, and finds what one before it has left."""
-    partial = folder.parent / f".{folder.name}{PARTIAL}"
-    partial.mkdir(exist_ok=True)
-    share(partial)
-    return partial
-
-
-def _journal(partial: Path, sources: Mapping[str, FileState]) -> Journal:
-    """The journal of what `partial` holds, which is emptied if it was made from other sources."""
-    journal = Journal(partial, {name: state.checksum for name, state in sources.items()})
-    if journal.is_new:
-        for array in partial.glob("*.npy"):
-            array.unlink()
-    return journal
-
-
-def _remove_leftovers(folder: Path) -> None:
+def _remove_leftovers(folder: Path, kept: Path | None) -> None:
+    """What preparations have left beside the store's place."""
     for leftover in folder.parent.glob(f".{folder.name}.*"):
-        if not leftover.name.endswith(PARTIAL):
+        if leftover != kept:
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder reach the disk, where the system can do that for folders."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

@@ -77,7 +77,7 @@ def refuse_foreign(folder: Path) -> None:
             raise OSError(errno.EINVAL, f"{what}, which no run has: remove it", str(path))
 
 
-def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file beside its place, flush it to the disk, and rename it there.
 
     Whatever happens on the way, `path` is either as it was or whole. An OSError names `path`.

@@ -108,8 +108,8 @@ def _list(config: Config) -> int:
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
     from robustmd.data_sets import load_domains  # noqa: PLC0415
     from robustmd.domains.duplicates_kept import duplicates  # noqa: PLC0415
-    from robustmd.domains.opening import read_through  # noqa: PLC0415
     from robustmd.domains.overview import rows  # noqa: PLC0415
+    from robustmd.domains.store import read_through  # noqa: PLC0415
     from robustmd.training.data_tables import print_data_set  # noqa: PLC0415
 
     console = _console()

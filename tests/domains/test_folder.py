@@ -308,7 +308,7 @@ def test_an_unwritable_cache_is_one_line(own: Own, one_line: OneLine) -> None:
 def test_many_images_are_counted_while_they_are_read(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("robustmd.domains.decoded.PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("robustmd.domains.prepared_images.PROGRESS_SECONDS", 0.0)
     own.fill({name: {"x": 2, "y": 2} for name in "ab"})
     own.load()
     assert "7 of 8 images read" in own.lines

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, features
 
-from robustmd.domains.decoded import decoded
-from robustmd.domains.decoding import UnreadableError, decode, quietly
+from robustmd.domains.decoding import UnreadableError, decode, decoded, quietly
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 GRAY = 200

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from robustmd.domains import arrays, prepared_images
+from robustmd.domains.checksums import stamp_of
 from robustmd.domains.listing import Listed, Listing
 from robustmd.domains.prepared_images import prepare
-from robustmd.domains.stamp import stamp_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
 

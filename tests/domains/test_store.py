@@ -11,8 +11,7 @@ import pytest
 
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import array_sha256, file_md5
-from robustmd.domains.opening import read_through
-from robustmd.domains.store import Recipe, find_store, open_store
+from robustmd.domains.store import Recipe, find_store, open_store, read_through
 from robustmd.errors import UserError
 
 
