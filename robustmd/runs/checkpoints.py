@@ -22,19 +22,20 @@ def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
     """Write `checkpoints/iteration-<n>.pt`, then drop all but the last two."""
     _write(run / files.CHECKPOINTS / f"iteration-{iteration:08d}.pt", state)
     for old in _all(run)[:-KEPT]:
-        old.unlink()
+        files.remove(old)
 
 
-def newest_first(run: Path, say: Say = lambda _: None) -> Iterator[tuple[int, dict[str, Any]]]:
+def newest_first(run: Path, most: int, say: Say) -> Iterator[tuple[int, dict[str, Any]]]:
     """(iteration, state) of the checkpoints, on the CPU; a damaged one is passed over with a line.
 
     Args:
         run: the run's directory.
+        most: bytes that one may have.
         say: is told of the damage, in one line for each file.
     """
     for path in reversed(_all(run)):
         try:
-            yield int(path.stem.rpartition("-")[2]), _read(path)
+            yield _iteration(path), _read(path, most)
         except UserError as error:
             say(f"{error}: passed over")
 
@@ -44,10 +45,11 @@ def save_final_model(run: Path, model_state: dict[str, Any]) -> None:
     _write(run / files.FINAL_MODEL, model_state)
 
 
-def drop(run: Path) -> None:
-    """Remove the checkpoints of a finished run; its final model stays."""
+def drop(run: Path, *, after: int = -1) -> None:
+    """Remove the checkpoints of later iterations (all); the final model stays."""
     for old in _all(run):
-        old.unlink()
+        if _iteration(old) > after:
+            files.remove(old)
 
 
 def load_final_model(run: Path) -> dict[str, Any]:
@@ -64,7 +66,11 @@ def load_final_model(run: Path) -> dict[str, Any]:
 
 def _all(run: Path) -> list[Path]:
     found = (run / files.CHECKPOINTS).glob("iteration-*.pt")
-    return sorted(path for path in found if path.stem[10:].isdecimal())
+    return sorted((path for path in found if path.stem[10:].isdecimal()), key=_iteration)
+
+
+def _iteration(path: Path) -> int:
+    return int(path.stem.rpartition("-")[2])
 
 
 def _write(path: Path, state: dict[str, Any]) -> None:
@@ -77,11 +83,11 @@ def _write(path: Path, state: dict[str, Any]) -> None:
     files.write_atomically(path, lambda stream: shutil.copyfileobj(buffer, stream))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, most: int = files.LARGEST) -> dict[str, Any]:
     import torch  # noqa: PLC0415
 
     try:
-        with files.reading(path) as stream:
+        with files.reading(path, most) as stream:
             _check_whole(stream)
             stream.seek(0)
             state = torch.load(stream, map_location="cpu", weights_only=True)

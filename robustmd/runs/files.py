@@ -12,6 +12,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -40,6 +41,7 @@ LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer 
 METRICS_HEADER = ("iteration", "seconds", "split", "domain", "loss", "accuracy", "examples")
 WEIGHTS_HEADER = ("iteration", "domain", "weight", "batch_loss")
 
+LARGEST = 2**34  # bytes of any file of a run; one with holes may claim more than a disk has
 
 # Zero where a system knows none of them.
 _OWN_ONLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -62,9 +64,18 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
-def reading(path: Path) -> IO[bytes]:
-    """The plain file `path`, to be read. Raises as `opened`."""
-    return io.BufferedReader(io.FileIO(opened(path)))
+def reading(path: Path, most: int = LARGEST) -> IO[bytes]:
+    """The plain file `path`, to be read. Raises as `opened`, and OSError where it is larger."""
+    stream = io.BufferedReader(io.FileIO(opened(path)))
+    if os.fstat(stream.fileno()).st_size > most:
+        stream.close()
+        raise OSError(errno.EFBIG, f"has more than {most} bytes", str(path))
+    return stream
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all in it; of a link the link."""
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def refuse_foreign(folder: Path) -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -86,8 +85,7 @@ class RunDirectory:
         """
         found = [child for child in self.path.iterdir() if child.name != files.LOCK]
         for child in sorted(found, key=lambda child: child.name != files.CHECKPOINTS):
-            is_folder = child.is_dir() and not child.is_symlink()
-            shutil.rmtree(child) if is_folder else child.unlink()
+            files.remove(child)
         (self.path / files.CHECKPOINTS).mkdir()
         self.write_config(config)
         self.write_environment(environment)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 
+PARTS = ("data", "model", "adversary", "measurement", "start")
+
 
 class Clock:
-    """Seconds spent in named parts of a run.
+    """Seconds spent in the parts of a run.
 
     On a CPU a part is timed by the wall clock. On CUDA, where calls return before the work is done,
     a part is bracketed by events that are read in `settle()`, once per log interval.
@@ -19,7 +20,7 @@ class Clock:
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
-        self._seconds: dict[str, float] = defaultdict(float)
+        self._seconds = dict.fromkeys(PARTS, 0.0)
         self._open: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
 
     @contextmanager
@@ -58,5 +59,5 @@ class Clock:
     def state_dict(self) -> dict[str, float]:
         return dict(self._seconds)
 
-    def load_state_dict(self, seconds: dict[str, float]) -> None:
-        self._seconds = defaultdict(float, seconds)
+    def load_state_dict(self, seconds: Mapping[str, float]) -> None:
+        self._seconds = {part: seconds.get(part, 0.0) for part in PARTS}

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LambdaLR
 
 from robustmd import settings
 from robustmd.adversary import RegretMeter
@@ -36,7 +36,7 @@ class Learner:
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
-    schedule: LRScheduler
+    schedule: LambdaLR
     adversary: Adversary
     regret: RegretMeter | None = None
     average: IterateAverage | None = None
@@ -59,24 +59,52 @@ class Learner:
         return InPrecision(model, self.precision)
 
     def state_dict(self) -> dict[str, Any]:
-        parts = {name: part.state_dict() for name, part in self._parts().items()}
-        return {"iteration": self.iteration, "measured": self.measured, **parts}
+        """What changes while it runs, the same keys and shapes at any iteration."""
+        buffers = (
+            (p, self.optimizer.state.get(p, {}).get("momentum_buffer")) for p in self._with_momentum
+        )
+        momentum = {
+            i: {"momentum_buffer": torch.zeros_like(p) if buffer is None else buffer}
+            for i, (p, buffer) in enumerate(buffers)
+        }
+        return {
+            "iteration": self.iteration,
+            "measured": self.measured,
+            "optimizer": {"state": momentum},
+            **{name: part.state_dict() for name, part in self._parts.items()},
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there. What the settings say, as learning rates, is not taken from `state`."""
         self.iteration, self.measured = state["iteration"], state["measured"]
-        for name, part in self._parts().items():
+        for name, part in self._parts.items():
             part.load_state_dict(state[name])
+        found = state["optimizer"]["state"]
+        for i, p in enumerate(self._with_momentum):
+            self.optimizer.state[p] = {
+                "momentum_buffer": torch.zeros_like(p).copy_(found[i]["momentum_buffer"])
+            }
+        schedule = self.schedule
+        schedule.last_epoch = self.iteration
+        for group, rate, factor in zip(
+            self.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True
+        ):
+            group["lr"] = rate * factor(self.iteration)
 
-    def _parts(self) -> dict[str, Any]:
+    @property
+    def _parts(self) -> dict[str, nn.Module]:
         parts = {
             "model": self.model,
-            "optimizer": self.optimizer,
-            "schedule": self.schedule,
             "adversary": self.adversary,
             "regret": self.regret,
             "average": self.average,
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def _with_momentum(self) -> list[nn.Parameter]:
+        groups = self.optimizer.param_groups
+        return [p for group in groups if group["momentum"] for p in group["params"]]
 
     def parameters(self) -> int:
         """How many numbers training changes."""

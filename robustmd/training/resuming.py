@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from robustmd import settings
 from robustmd.runs import checkpoints
 from robustmd.runs.files import Extent
@@ -13,6 +15,7 @@ from robustmd.runs.untrusted import Unreadable
 from robustmd.training.session import Session
 
 LARGEST = 2.0**53  # of a number in a checkpoint: more is no count, time or loss
+ROOM = 2**26  # bytes of a checkpoint for all but the model, its momentum and its average
 SAME = ("packages", "cpu", "device", "threads", "robustmd", "git_commit")  # for the same bits
 
 
@@ -44,48 +47,64 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
 
 
 def _take_up_newest(session: Session, say: Callable[[str], None]) -> bool:
-    as_new = copy.deepcopy(session.state())
-    for iteration, state in checkpoints.newest_first(session.directory.path, say):
+    path, as_new = session.directory.path, copy.deepcopy(session.state())
+    parameters = sum(value.nbytes for value in as_new["learner"]["model"].values())
+    for iteration, state in checkpoints.newest_first(path, 3 * parameters + ROOM, say):
         try:
-            _take_up(session, iteration, state)
+            _take_up(session, iteration, state, as_new)
         except Exception as error:  # what torch raises for a state that does not fit is its own
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
             say(f"the checkpoint of iteration {iteration} cannot be used ({words}): passed over")
             session.load_state(as_new)
         else:
+            checkpoints.drop(path, after=iteration)  # their rows have just been cut off
             return True
     return False
 
 
-def _take_up(session: Session, iteration: int, state: Mapping[str, Any]) -> None:
+def _take_up(
+    session: Session, iteration: int, state: Mapping[str, Any], as_new: Mapping[str, Any]
+) -> None:
     if state["belongs_to"] not in (session.belongs_to, session.belonged_to):
         raise Unreadable("it is another run's")
-    if state["learner"]["iteration"] != iteration:
-        raise Unreadable(f"it says iteration {state['learner']['iteration']}")
-    if iteration > session.config.training.iterations:
+    if not _fits(state, as_new):
+        raise Unreadable("it holds values of other types or sizes")
+    done, measured = state["learner"]["iteration"], state["learner"]["measured"]
+    if done != iteration:
+        raise Unreadable(f"it says iteration {done}")
+    total = session.config.training.iterations
+    if iteration > total or not -1 <= measured <= iteration or measured == total:
         raise Unreadable("the run is not that long")
-    if not _fits(state, session.state()):
-        raise Unreadable("it holds values of other types")
     session.load_state(state)
     session.directory.cut_back({name: Extent(*found) for name, found in state["extents"].items()})
 
 
 def _fits(found: Any, as_new: Any) -> bool:
-    """Whether a state read from a file is of the kind of one just made: numbers stand where numbers
-    are, lines where there are none yet. Tensors are compared by whoever takes them."""
+    """Whether a state read from a file is of the kind of one just made: the same types and shapes,
+    and finite where that one is. A key that has gone is missed by whoever needs it."""
     if isinstance(as_new, Mapping):
         sound = isinstance(found, Mapping)
         return sound and all(_fits(found[k], new) for k, new in as_new.items() if k in found)
+    if as_new is None:  # no line yet
+        return found is None or isinstance(found, str)
+    if type(found) is not type(as_new):
+        return False
     if isinstance(as_new, list):
-        if not as_new:
-            return isinstance(found, list) and all(isinstance(line, str) for line in found)
-        sound = isinstance(found, list) and len(found) == len(as_new)
-        return sound and all(_fits(*pair) for pair in zip(found, as_new, strict=True))
-    if as_new is None:
-        return found is None or isinstance(found, str | int | float)
-    if isinstance(as_new, int | float):
-        return isinstance(found, int | float) and abs(found) < LARGEST
-    return isinstance(found, type(as_new))
+        like = as_new or [""] * len(found)  # of lines there may be any number
+        return len(found) == len(like) and all(map(_fits, found, like))
+    if isinstance(as_new, torch.Tensor):
+        return _tensor_fits(found, as_new)
+    return isinstance(found, str) or abs(found) < LARGEST
+
+
+def _tensor_fits(found: torch.Tensor, as_new: torch.Tensor) -> bool:
+    """Its precision may be another device's."""
+    return (
+        found.shape == as_new.shape
+        and found.is_floating_point() == as_new.is_floating_point()
+        and torch.can_cast(found.dtype, as_new.dtype)
+        and bool(found.isfinite().all() or not as_new.isfinite().all())
+    )
 
 
 def _note(iteration: int, before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:

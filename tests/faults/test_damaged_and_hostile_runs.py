@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,16 +104,67 @@ def test_a_pipe_keeps_nobody_waiting(
     refused(train, run)
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_a_checkpoint_that_is_no_file_is_passed_over(
+def a_terabyte_of_nothing(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 2**40)
+
+
+def not_finite(value: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(value, torch.nan)
+
+
+# {what: (the keys that lead there, the value)} in a checkpoint; callable: of the value before.
+VALUES = {
+    "no buffer": (("learner", "optimizer", "state", 0), {}),
+    "a buffer None": (("learner", "optimizer", "state", 0, "momentum_buffer"), None),
+    "a buffer 0": (("learner", "optimizer", "state", 0, "momentum_buffer"), 0),
+    "NaN": (("learner", "optimizer", "state", 0, "momentum_buffer"), not_finite),
+    "a scalar": (("learner", "optimizer", "state", 0, "momentum_buffer"), torch.ones(())),
+    "no time": (("clock", "model"), None),
+    "a large number": (("watch", "loss_sums", 0), 1e308),
+    "one sum fewer": (("weight_sums",), [0.0]),
+    "no whole number": (("learner", "iteration"), 27.0),
+    "measured at the end": (("learner", "measured"), 30),
+    "no generator": (("random", "cpu"), torch.zeros(5, dtype=torch.uint8)),
+    "whole weights": (("learner", "adversary", "p"), torch.ones(2, dtype=torch.int64)),
+    "a negative extent": (("extents", "metrics.csv"), (-1, "")),
+}
+
+
+def with_value(keys: tuple[object, ...], value: object) -> Damage:
+    def change(path: Path) -> None:
+        state = inside = torch.load(path.with_suffix(".kept"), weights_only=True)
+        for key in keys[:-1]:
+            inside = inside[key]
+        inside[keys[-1]] = value(inside[keys[-1]]) if callable(value) else value
+        torch.save(state, path)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        Path.mkdir,
+        a_terabyte_of_nothing,
+        lambda path: path.symlink_to("/dev/zero"),
+        *[pytest.param(with_value(*value), id=name) for name, value in VALUES.items()],
+    ],
+)
+def test_a_checkpoint_that_is_none_of_this_run_is_passed_over(
     train: Train, finished: Path, cut_off: Path, tmp_path: Path, make: Damage
 ) -> None:
     run = copied(cut_off, tmp_path)
-    replaced(max((run / "checkpoints").glob("iteration-*.pt")), make)
+    newest = max((run / "checkpoints").glob("iteration-*.pt"))
+    shutil.copy(newest, newest.with_suffix(".kept"))
+    replaced(newest, make)
+    newest.with_suffix(".kept").unlink()
     train(run.parents[3], "method=opt")
     notes = json.loads((run / "summary.json").read_text())["notes"]
-    assert "cannot be read as a checkpoint" in notes[0]
+    assert "passed over" in notes[0]
     assert notes[1] == "resumed after iteration 24"
+    assert differences(run, finished) == []
 
 
 def test_a_checkpoint_cuts_no_other_file(
@@ -185,9 +237,18 @@ def test_a_run_from_before_checksums_is_taken_for_finished_while_it_can_be_read(
     summary = json.loads((run / "summary.json").read_text())
     del summary["sha256"]
     (run / "summary.json").write_text(json.dumps(summary))
+    promise_too_much(run / "predictions.npz")
     assert train(run.parents[3], "method=opt").status == "kept"
+    assert ends_well(["evaluate", str(run)]) == 0
     flip_a_bit(run / "checkpoints" / "final.pt")
     assert "final.pt" in refused(train, run)
+
+
+def promise_too_much(path: Path) -> None:
+    """Arrays whose headers name more numbers than there are."""
+    with zipfile.ZipFile(path, "w") as archive:
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1180591620717411303424,), }\n"
+        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
 
 
 @pytest.mark.parametrize("left", [(), ("config.yaml",), ("config.yaml", "environment.json")])
@@ -308,6 +369,7 @@ def reach_out(run: Path, victim: Path) -> None:
     for name in ("train.log", "examples.png", "weights.csv"):
         replaced(run / name, lambda path: path.symlink_to(victim / "file"))
     replaced(run / "lock", os.mkfifo)
+    promise_too_much(run / "predictions.npz")
 
 
 def test_a_hostile_run_reaches_nothing_and_hides_nobody(

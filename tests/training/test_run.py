@@ -157,7 +157,7 @@ def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, after: int
 ) -> None:
-    extra = NEEDS.get(method, [])
+    extra = [*NEEDS.get(method, []), "training.schedule=cosine"]
     whole = train(f"method={method}", *extra, outputs=tmp_path / "whole")
     draw = session_module.BatchStream.draw
 
