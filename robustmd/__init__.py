@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from robustmd.registry import data as data
     from robustmd.registry import key as key
     from robustmd.registry import method as method
+    from robustmd.registry import metric as metric
 
-_DOOR = ("Settings", "backbone", "data", "key", "method")
+_DOOR = ("Settings", "backbone", "data", "key", "method", "metric")
 
 
 def __getattr__(name: str) -> object:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
@@ -139,9 +139,10 @@ class Registry(Mapping[str, "type[Settings]"]):
         def enter(schema: Schema) -> Schema:
             self._check(name, schema)
             own = inspect.get_annotations(schema)
-            for item in vars(schema).get("__dataclass_fields__", {}).values():
-                if item.name in own:  # it was a dataclass already: nothing of its fields is lost
+            if "__dataclass_fields__" in vars(schema):  # a dataclass already: it is made anew
+                for item in (one for one in fields(schema) if one.name in own):
                     setattr(schema, item.name, item)
+                del schema.__init__  # type: ignore[misc]
             schema.name = name  # type: ignore[attr-defined]
             for common, (_, item) in self._common.items():
                 setattr(schema, common, copy(item))
@@ -204,6 +205,22 @@ class DataFacts:
     say: Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Metric:
+    """A number that is measured of every domain and split.
+
+    unit: "nats", "%", …, or "". better: "smaller" or "larger". decimals: how many are shown.
+    of: (logits float [n, C], labels int64 [n]) of all examples measured -> number or 0-d tensor.
+    """
+
+    name: str
+    unit: str
+    better: Literal["smaller", "larger"]
+    decimals: int
+    of: Callable[[Any, Any], Any]
+
+
+METRICS: dict[str, Metric] = {}
 METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
 BACKBONES = Registry("backbone", "build", head=None, smallest=1)
 DATA = Registry(
@@ -272,3 +289,42 @@ def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]
         order: its place in lists; None: after those that have one, by name.
     """
     return DATA.register(name, order=order)
+
+
+Measured = TypeVar("Measured", bound=Callable[[Any, Any], Any])
+
+
+def metric(
+    name: str,
+    *,
+    unit: str = "",
+    better: Literal["smaller", "larger"] = "larger",
+    decimals: int = 3,
+) -> Callable[[Measured], Measured]:
+    """Register a metric, which `evaluation.metrics=[<name>]` measures: a function of the logits
+    [n, C] (−inf for the classes that the domain does not have) and the labels [n] of one domain's
+    split, to a number.
+
+    Args:
+        name: an identifier that no other metric has.
+        unit: as tables show it: "%", "nats", "".
+        better: whether "larger" or "smaller" values are better.
+        decimals: how many tables show, >= 0.
+
+    Raises:
+        UserError: the name is no identifier, or taken.
+    """
+
+    def enter(of: Measured) -> Measured:
+        what = f"@robustmd.metric({name!r}) on {of.__module__}.{of.__qualname__}"
+        if not name.isidentifier():
+            raise UserError(f"{what}: a name is letters, digits and underscores")
+        if name in ("examples", "constant"):
+            raise UserError(f"{what}: summary.json has that name")
+        if name in METRICS:
+            there = METRICS[name].of
+            raise UserError(f"{what}: {there.__module__}.{there.__qualname__} has that name")
+        METRICS[name] = Metric(name, unit, better, decimals, of)
+        return of
+
+    return enter

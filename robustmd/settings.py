@@ -15,7 +15,8 @@ from typing import Any, Optional
 
 import robustmd.backbones
 import robustmd.data_sets
-import robustmd.methods  # noqa: F401 - each registers its options
+import robustmd.methods
+import robustmd.metrics  # noqa: F401 - each registers its options
 from robustmd.errors import UserError, listed
 from robustmd.ranges import (
     ANYTHING,
@@ -30,7 +31,7 @@ from robustmd.ranges import (
     one_of,
     setting,
 )
-from robustmd.registry import BACKBONES, DATA, METHODS
+from robustmd.registry import BACKBONES, DATA, METHODS, METRICS
 
 TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best
 
@@ -51,6 +52,7 @@ class Evaluation:
     every: int = setting(250, COUNT)
     examples: int = setting(20000, COUNT)
     predictions: bool = True
+    metrics: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -155,6 +157,12 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
             raise UserError(f"{key}={value}: must be {allowed.words}")
     for option in (config.data, config.backbone, config.method):
         option.check()
+    for name in config.evaluation.metrics:
+        if name not in METRICS:
+            raise UserError(
+                f"evaluation.metrics: no metric {name}; there are {', '.join(METRICS)}; one of "
+                "your own comes with imports=[MODULE]"
+            )
     if domains is not None:
         _validate_against(config, list(domains))
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,62 @@ def test_the_wheel_has_every_module(installed: Path) -> None:
     sweeper = Path("config/sweeper/__init__.py")  # Hydra finds it in its own package alone
     assert shipped == written - {sweeper} | {Path("conf/__init__.py")}
     assert (packages / "hydra_plugins" / "robustmd" / "__init__.py").is_file()
+
+
+def own_code() -> str:
+    """The file that docs/own_code.md shows."""
+    page = (ROOT / "docs" / "own_code.md").read_text("utf-8")
+    return page.partition("```python\n")[2].partition("```")[0]
+
+
+OWN = ["imports=[my_code]", "data=blobs", "backbone=tiny", "evaluation.metrics=[top2]"]
+SHORT = ["training.batch_size=30", "checkpoint.every=10", "runtime.threads=1"]
+
+
+def test_own_method_data_backbone_and_metric_from_one_file(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "my_code.py").write_text(own_code(), "utf-8")
+    command = ["train", "-m", *OWN, *SHORT, "method=tilt,opt", "seed=0,1", "training.iterations=20"]
+    done = run(installed, tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    runs = sorted((tmp_path / "outputs" / "blobs").glob("*/*/seed=*"))
+    assert [path.parent.parent.name for path in runs] == ["opt", "opt", "tilt", "tilt"]
+    measures = (runs[0] / "measures.csv").read_text().splitlines()
+    assert measures[0] == "iteration,split,domain,metric,value"
+    assert measures[-1].startswith("20,test,dark,top2,")
+
+    done = run(installed, tmp_path, "report", "outputs", "--out", "report")
+    assert done.returncode == 0, done.stderr
+    assert "tilt" in (tmp_path / "report" / "README.md").read_text()
+    done = run(installed, tmp_path, "evaluate", str(runs[-1]), "imports=[my_code]")
+    assert "agrees with summary.json" in done.stdout, done.stderr
+    done = run(installed, tmp_path, "evaluate", str(runs[-1]))
+    assert "comes with imports=[MODULE]" in done.stderr
+    assert done.returncode == 2
+
+
+def test_a_run_of_own_code_that_was_killed_goes_on(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "my_code.py").write_text(own_code(), "utf-8")
+    arguments = [*OWN, *SHORT, "method=tilt", "training.iterations=2000", "evaluation.every=500"]
+    twin = run(installed, tmp_path, "train", *arguments, "paths.outputs=twin")
+    assert twin.returncode == 0, twin.stderr
+    first = subprocess.Popen(
+        [installed, "train", *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL
+    )
+    while not list(tmp_path.glob("outputs/blobs/tilt/*/seed=0/checkpoints/iteration-*.pt")):
+        assert first.poll() is None
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    text = own_code()
+    (tmp_path / "my_code.py").write_text(text + "# changed\n", "utf-8")
+    refused = run(installed, tmp_path, "train", *arguments)
+    assert refused.returncode == 2
+    assert "began with other code in my_code" in refused.stderr
+    (tmp_path / "my_code.py").write_text(text, "utf-8")
+    done = run(installed, tmp_path, "train", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "resumed after iteration" in done.stdout
+    for name in ("weights.csv", "measures.csv"):
+        (a,), (b,) = (tmp_path.glob(f"{top}/blobs/*/*/*/{name}") for top in ("twin", "outputs"))
+        assert a.read_bytes() == b.read_bytes()

@@ -15,9 +15,12 @@ import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from robustmd.errors import UserError
+
+if TYPE_CHECKING:
+    from robustmd.settings import Config
 
 GROUP = "robustmd.plugins"  # of entry points
 VARIABLE = "ROBUSTMD_IMPORTS"  # names modules for every command, with commas between
@@ -88,16 +91,20 @@ def _load(written: str, name: str) -> None:
                 f"{written}: there is no module {name} in {Path.cwd()} or on PYTHONPATH"
             ) from None
         place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f" ({Path(place.filename).name}, line {place.lineno})"
         raise UserError(
-            f"{written}: cannot be imported: {type(error).__name__}: {error} "
-            f"({Path(place.filename).name}, line {place.lineno})"
+            f"{written}: cannot be imported: {type(error).__name__}: {error}"
+            f"{'' if isinstance(error, SyntaxError) else where}"  # which says where by itself
         ) from None
 
 
-def described(options: Sequence[Any]) -> list[dict[str, str | None]]:
-    """Of each module outside this package that one of the options is defined in: its name, version
-    and the sha256 of its file, for environment.json."""
-    names = {type(option).__module__ for option in options}
+def described(config: Config) -> list[dict[str, str | None]]:
+    """Of each module outside this package that the run's options and metrics are defined in: its
+    name, version and the sha256 of its file, for environment.json."""
+    from robustmd.registry import METRICS  # noqa: PLC0415
+
+    names = {type(option).__module__ for option in (config.data, config.backbone, config.method)}
+    names |= {METRICS[name].of.__module__ for name in config.evaluation.metrics}
     return [
         {
             "module": name,

@@ -10,7 +10,7 @@ from robustmd.runs.run import Run
 from robustmd.settings import OPTIONS, SECTIONS, places_of
 
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
-NO_NUMBER = {"evaluation.predictions"}
+NO_NUMBER = {"evaluation.predictions", "evaluation.metrics"}
 FINGERPRINT = "data fingerprint"
 FILES = "data.files"  # the fingerprint too, where the settings name the files
 UNSET = "unset"

@@ -23,6 +23,7 @@ from typing import IO
 CONFIG = "config.yaml"
 METRICS = "metrics.csv"
 WEIGHTS = "weights.csv"
+MEASURES = "measures.csv"
 SUMMARY = "summary.json"
 ENVIRONMENT = "environment.json"
 PREDICTIONS = "predictions.npz"
@@ -33,13 +34,15 @@ LOCK = "lock"
 EXAMPLES = "examples.png"
 LICENCES = "licences"
 ALL = frozenset(
-    {CONFIG, METRICS, WEIGHTS, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
+    {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
     | {EXAMPLES, LICENCES}
 )
 LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer was killed
 
 METRICS_HEADER = ("iteration", "seconds", "split", "domain", "loss", "accuracy", "examples")
 WEIGHTS_HEADER = ("iteration", "domain", "weight", "batch_loss")
+MEASURES_HEADER = ("iteration", "split", "domain", "metric", "value")
+HEADERS = {METRICS: METRICS_HEADER, WEIGHTS: WEIGHTS_HEADER, MEASURES: MEASURES_HEADER}
 
 LARGEST = 2**34  # bytes of any file of a run; one with holes may claim more than a disk has
 

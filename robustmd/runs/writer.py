@@ -19,8 +19,6 @@ from robustmd.runs import files, lock, untrusted
 from robustmd.runs.files import Extent
 from robustmd.runs.untrusted import Unreadable
 
-GROWING = (files.METRICS, files.WEIGHTS)
-
 
 def kept(*, predictions: bool) -> tuple[str, ...]:
     """The files that a finished run has to have, beside its records and metrics.csv."""
@@ -32,11 +30,13 @@ class RunDirectory:
     """One run's directory and what has been written to it.
 
     Args:
-        path: `<outputs>/<data>/<method>/<8 hex>/seed=<n>`; made by `create()`.
+        path: `<outputs>/<data>/<method>/<8 hex>/seed=<n>`; made by `locked()`.
+        further: whether metrics beside loss and accuracy are measured, into measures.csv.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, further: bool = False) -> None:
         self.path = path
+        self.growing = (files.METRICS, files.WEIGHTS, *([files.MEASURES] if further else []))
 
     # --- what is there -----------------------------------------------------------------------
 
@@ -89,11 +89,8 @@ class RunDirectory:
         (self.path / files.CHECKPOINTS).mkdir()
         self.write_config(config)
         self.write_environment(environment)
-        for name, header in (
-            (files.METRICS, files.METRICS_HEADER),
-            (files.WEIGHTS, files.WEIGHTS_HEADER),
-        ):
-            self._replace(name, ",".join(header) + "\n")
+        for name in self.growing:
+            self._replace(name, ",".join(files.HEADERS[name]) + "\n")
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
@@ -113,6 +110,10 @@ class RunDirectory:
     def append_weights(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of weights.csv, in the order of its header."""
         self._append(files.WEIGHTS, rows)
+
+    def append_measures(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of measures.csv, in the order of its header."""
+        self._append(files.MEASURES, rows)
 
     def append_log(self, line: str) -> None:
         """One line of train.log, with the time of day."""
@@ -140,7 +141,7 @@ class RunDirectory:
 
     def extents(self) -> dict[str, Extent]:
         """How far the files that grow have come, once that is safe on the disk."""
-        return {name: Extent.of(self.path / name) for name in GROWING}
+        return {name: Extent.of(self.path / name) for name in self.growing}
 
     def cut_back(self, extents: Mapping[str, Extent]) -> None:
         """Shorten the growing files to where a checkpoint was: later rows are not its.
@@ -149,8 +150,8 @@ class RunDirectory:
             Unreadable: a file is not what it was when the checkpoint was made, or is none that
                 grows; none is cut.
         """
-        if set(extents) != set(GROWING):
-            raise Unreadable(f"it cuts other files than {' and '.join(GROWING)}")
+        if set(extents) != set(self.growing):
+            raise Unreadable(f"it cuts other files than {', '.join(self.growing)}")
         for name, extent in extents.items():
             try:
                 found = Extent.of(self.path / name, extent.length)

@@ -75,7 +75,7 @@ def changed_code(directory: RunDirectory, config: settings.Config) -> list[str]:
     recorded = (directory.environment() or {}).get("plugins")
     plugins = recorded if isinstance(recorded, list) else []
     before = {p.get("module"): p.get("sha256") for p in plugins if isinstance(p, dict)}
-    now = described((config.data, config.backbone, config.method))
+    now = described(config)
     return [str(p["module"]) for p in now if before.get(p["module"], p["sha256"]) != p["sha256"]]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
+from robustmd.errors import UserError
+from robustmd.registry import METRICS, Metric
 from robustmd.training.gathering import chunks
 from robustmd.training.resident import ResidentExamples
 
@@ -22,13 +26,20 @@ BYTES_A_PIXEL = 2**13  # of a GPU, more than a forward pass takes of ours
 class Measure:
     """Mean cross entropy f_k in nats, accuracy Acc_k in percent, and over how many examples.
 
-    `constant`: the model predicts one class for all of them, and they are of more than one.
+    `constant`: the model predicts one class for all of them, and they are of more than one;
+    `further`: the values of other metrics by name.
     """
 
     loss: float
     accuracy: float
     examples: int
     constant: bool = False
+    further: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it by name, the further metrics beside the others."""
+        plain = dataclasses.asdict(self)
+        return plain | plain.pop("further")
 
 
 def measure(
@@ -36,6 +47,7 @@ def measure(
     domains: Mapping[str, ResidentExamples],
     positions: Mapping[str, torch.Tensor] | None = None,
     between: Callable[[], None] = lambda: None,
+    metrics: Sequence[str] = (),
 ) -> dict[str, Measure]:
     """f_k and Acc_k of every domain, in evaluation mode.
 
@@ -44,24 +56,32 @@ def measure(
         domains: name -> split to measure.
         positions: name -> the positions to measure; domains not named are measured whole.
         between: called between forward passes; may raise to stop the measurement.
+        metrics: of `METRICS`, what to measure beside loss and accuracy.
 
     Sums are kept on the device (float64 where it has it); the host reads once, at the end.
     """
+    asked = [METRICS[name] for name in metrics]
     was_training = model.training
     model.eval()
     try:
         with torch.inference_mode():
-            sums = torch.stack(
+            found = torch.stack(
                 [
-                    _sums(model, split, None if positions is None else positions.get(name), between)
+                    _sums(model, split, (positions or {}).get(name), between, asked)
                     for name, split in domains.items()
                 ]
             ).tolist()
     finally:
         model.train(was_training)
     return {
-        name: Measure(loss / count, 100.0 * correct / count, int(count), bool(constant))
-        for name, (loss, correct, count, constant) in zip(domains, sums, strict=True)
+        name: Measure(
+            loss / count,
+            100.0 * correct / count,
+            int(count),
+            bool(constant),
+            dict(zip(metrics, further, strict=True)),
+        )
+        for name, (loss, correct, count, constant, *further) in zip(domains, found, strict=True)
     }
 
 
@@ -70,8 +90,11 @@ def _sums(
     split: ResidentExamples,
     positions: torch.Tensor | None,
     between: Callable[[], None],
+    metrics: Sequence[Metric],
 ) -> torch.Tensor:
-    """[4]: summed loss, correct predictions, examples; 1 for a constant prediction, else 0."""
+    """[4 + metrics]: summed loss, correct predictions, examples; 1 for a constant prediction, else
+    0; the metrics' values, of all logits, which are kept only for them."""
+    kept: list[tuple[torch.Tensor, torch.Tensor]] = []
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
     ends = torch.full((4,), 2**31, device=split.device)  # the least predicted, −most, least label …
@@ -83,9 +106,28 @@ def _sums(
         total += torch.stack([loss, correct, torch.full_like(loss, len(labels))])
         both_ways = torch.stack([predicted, -predicted, labels, -labels])
         ends = torch.minimum(ends, both_ways.amin(1))
+        if metrics:
+            kept.append((logits, labels))
         between()
     constant = (ends[0] == -ends[1]) & (ends[2] < -ends[3])
-    return torch.cat([total, constant.to(exact)[None]])
+    values = [_value(one, kept, total) for one in metrics]
+    return torch.stack([*total, constant.to(exact), *values])
+
+
+def _value(
+    metric: Metric, kept: Sequence[tuple[torch.Tensor, torch.Tensor]], like: torch.Tensor
+) -> torch.Tensor:
+    logits, labels = (torch.cat(parts) for parts in zip(*kept, strict=True))
+    try:
+        found = torch.as_tensor(metric.of(logits, labels), dtype=like.dtype, device=like.device)
+        return found.reshape(())
+    except (TypeError, ValueError, RuntimeError) as error:
+        line = str(error).partition("\n")[0]
+        raise UserError(
+            f"evaluation.metrics=[{metric.name}]: {metric.of.__module__}.{metric.of.__qualname__} "
+            f"gives no number for logits {list(logits.shape)} and labels {list(labels.shape)}: "
+            f"{line}"
+        ) from None
 
 
 def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:

@@ -27,12 +27,14 @@ def directory_of(config: settings.Config, read: Mapping[str, Any]) -> RunDirecto
     """
     plain = settings.as_dict(config)
     wanted, by_place = settings.identity_of(plain, read), settings.number_changing(plain)
-    named = RunDirectory(run_folder(Path(config.paths.outputs), wanted, config.seed))
+    further = bool(config.evaluation.metrics)
+    path = run_folder(Path(config.paths.outputs), wanted, config.seed)
+    named = RunDirectory(path, further=further)
     if wanted == by_place or named.path.is_dir():
         return named
     other = ""
     for path in sorted(named.path.parents[1].glob(f"*/{named.path.name}")):
-        there = RunDirectory(path)
+        there = RunDirectory(path, further=further)
         found, its_read = there.config(), there.environment()
         if found is None or its_read is None:
             continue

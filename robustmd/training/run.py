@@ -220,7 +220,7 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         "experiment": next(
             (o.partition("=")[2] for o in overrides if o.startswith("experiment=")), None
         ),
-        "plugins": described((config.data, config.backbone, config.method)),
+        "plugins": described(config),
         "data_fingerprint": session.domains.fingerprint,
         "initial_weights_hash": session.initial_weights_hash,
         "weights_sha256": begun.sha256 if begun else None,

@@ -143,6 +143,13 @@ class Session:
             for split, measures in self.measures.items()
             for name, m in measures.items()
         )
+        if self.config.evaluation.metrics:
+            self.directory.append_measures(
+                (iteration, split, name, metric, value)
+                for split, measures in self.measures.items()
+                for name, m in measures.items()
+                for metric, value in m.further.items()
+            )
         for split, measures in self.measures.items():
             self._check_finite(split, measures)
         self._note_marginal_error()
@@ -157,6 +164,7 @@ class Session:
                 domains,
                 None if whole or split != "train" else self.subset,
                 between=self.stop.check,
+                metrics=self.config.evaluation.metrics,
             )
             for split, domains in self.splits.items()
             if domains

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from robustmd.errors import listed
@@ -64,7 +63,7 @@ def summarise(
         summary["sha256"] = session.directory.checksums(predictions=predictions)
         weights = learner.adversary.weights.tolist()
         summary["final"] = {
-            split: {name: dataclasses.asdict(m) for name, m in measures.items()}
+            split: {name: m.as_dict() for name, m in measures.items()}
             for split, measures in session.measures.items()
         }
         summary["worst"] = {split: session.worst(split) for split in session.measures}

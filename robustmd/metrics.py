@@ -1,0 +1,72 @@
+"""What can be measured of a domain beside loss and accuracy, from the same forward pass.
+
+Each function takes the logits, float [n, C], and the labels, int64 [n], of one domain's split.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from robustmd.registry import metric
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BINS = 15  # of the expected calibration error, as in Guo et al. (2017)
+
+
+@metric("loss", unit="nats", better="smaller", decimals=3)
+def loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """f_k: mean cross entropy in nats. In metrics.csv of every run."""
+    return -logits.log_softmax(1).gather(1, labels[:, None]).mean()
+
+
+@metric("accuracy", unit="%", better="larger", decimals=2)
+def accuracy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Acc_k: percent of the examples whose largest logit is their label's. In metrics.csv."""
+    return 100 * (logits.argmax(1) == labels).double().mean()
+
+
+@metric("macro_accuracy", unit="%", better="larger", decimals=2)
+def macro_accuracy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Recall in percent, the mean over the classes that occur."""
+    hits, true, _ = _counts(logits, labels)
+    return 100 * (hits[true > 0] / true[true > 0]).mean()
+
+
+@metric("macro_f1", better="larger", decimals=3)
+def macro_f1(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean of F1 = 2·hits/(true + predicted), in [0, 1], over the classes that occur or are
+    predicted."""
+    hits, true, predicted = _counts(logits, labels)
+    there = true + predicted > 0
+    return (2 * hits[there] / (true + predicted)[there]).mean()
+
+
+@metric("ece", better="smaller", decimals=3)
+def ece(logits: Tensor, labels: Tensor) -> Tensor:
+    """Expected calibration error Σ_b (n_b/n)|accuracy_b − confidence_b|, in [0, 1].
+
+    15 bins of equal width over the confidence, the largest probability, each closed above; Guo et
+    al., *On Calibration of Modern Neural Networks* (2017), eq. 3.
+    """
+    confidence, predicted = logits.softmax(1).double().max(1)
+    bins = (confidence * BINS).ceil().long().clamp(1, BINS) - 1
+    gap = (predicted == labels).double() - confidence
+    sums = gap.new_zeros(BINS).index_add(0, bins, gap)
+    return sums.abs().sum() / len(labels)
+
+
+@metric("brier", better="smaller", decimals=3)
+def brier(logits: Tensor, labels: Tensor) -> Tensor:
+    """Brier score: mean over the examples of Σ_c (p_c − [c = label])², in [0, 2]; Brier (1950)."""
+    p = logits.softmax(1).double()
+    right = p.gather(1, labels[:, None])
+    return ((p**2).sum(1) - 2 * right[:, 0] + 1).mean()
+
+
+def _counts(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """By class, float64 [C]: examples predicted right, examples there, examples predicted."""
+    predicted, classes = logits.argmax(1), logits.shape[1]
+    hits = labels[predicted == labels]
+    return tuple(found.bincount(minlength=classes).double() for found in (hits, labels, predicted))  # type: ignore[return-value]

@@ -1,0 +1,119 @@
+"""The door: what registers, and what is refused in one line."""
+
+import dataclasses
+import sys
+
+import pytest
+
+import robustmd
+import robustmd.settings  # registers what is built in
+from robustmd.config.plugins import imports_of, load_plugins, without_imports
+from robustmd.errors import UserError
+from robustmd.ranges import POSITIVE
+from robustmd.registry import METHODS, METRICS, Registry
+
+
+@pytest.fixture
+def registry():
+    return Registry("method", "build", learns=True)
+
+
+class Builds(robustmd.Settings):
+    size: float = robustmd.key(2.0, POSITIVE)
+    names: list[str] = robustmd.key(["a"])
+
+    def build(self, facts):
+        return self.size
+
+
+def test_a_class_becomes_an_option_with_typed_keys(registry):
+    registry.register("mine", learns=False)(type("Mine", (Builds,), {}))
+    assert registry["mine"]().name == "mine"
+    assert not registry.flag("mine", "learns")
+    assert registry.flag("theirs", "learns")
+
+
+def test_a_dataclass_keeps_its_fields(registry):
+    @registry.register("mine")
+    @dataclasses.dataclass
+    class Mine(robustmd.Settings):
+        size: float = robustmd.key(2.0, POSITIVE)
+        names: list = dataclasses.field(default_factory=list)
+
+        def build(self, facts):
+            return self.size
+
+    assert dataclasses.asdict(Mine()) == {"name": "mine", "size": 2.0, "names": []}
+    (size,) = (item for item in dataclasses.fields(Mine) if item.name == "size")
+    assert size.metadata["allowed"] is POSITIVE
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "words"),
+    [
+        ("no name", Builds, "letters, digits and underscores"),
+        ("there", Builds, "has that name"),
+        ("mine", dict, "must derive from robustmd.Settings"),
+        ("mine", robustmd.Settings, "lacks the method build"),
+    ],
+)
+def test_what_cannot_be_an_option_is_refused_in_a_line(registry, name, schema, words):
+    registry.register("there")(type("There", (Builds,), {}))
+    with pytest.raises(UserError, match=words) as error:
+        registry.register(name)(schema)
+    assert "\n" not in str(error.value)
+    assert "@robustmd.method(" in str(error.value)
+
+
+def test_options_stand_in_their_order_and_then_by_name(registry):
+    for name, order in [("zeta", None), ("alpha", None), ("second", 2), ("first", 1)]:
+        registry.register(name, order=order)(type(name, (Builds,), {}))
+    assert list(registry) == ["first", "second", "alpha", "zeta"]
+
+
+def test_every_method_names_its_place_once():
+    looks = [METHODS.flag(name, "look") for name in METHODS if name != "individual"]
+    assert len(looks) == len(set(looks))
+    orders = [METHODS.flag(name, "order") for name in METHODS]
+    assert None not in orders
+    assert len(orders) == len(set(orders))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "examples", "a b"])
+def test_a_metric_needs_a_name_of_its_own(name):
+    before = dict(METRICS)
+    with pytest.raises(UserError, match="name"):
+        robustmd.metric(name)(lambda logits, labels: 0.0)
+    assert before == METRICS
+
+
+def test_imports_are_found_wherever_they_are_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBUSTMD_IMPORTS", "zero")
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text("imports: [four]\n")
+    others = ["--config-dir", str(tmp_path), "experiment=mine"]
+    given = [*others, "imports=[one,'two']", "+imports=three"]
+    assert imports_of(given) == ["zero", "one", "two", "three", "four"]
+    assert without_imports(given) == others
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "there is no module the_code in "),
+        ("1 +", r"cannot be imported: SyntaxError.*the_code.py, line 1"),
+        ("\nraise OSError('gone')", r"cannot be imported: OSError: gone \(the_code.py, line 2\)"),
+        (
+            "import robustmd\n@robustmd.method('opt')\nclass A: pass",
+            "imports=.*opt.* has that name",
+        ),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, text, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    if text is not None:
+        (tmp_path / "the_code.py").write_text(text)
+    with pytest.raises(UserError, match=words) as error:
+        load_plugins(["the_code"])
+    assert "\n" not in str(error.value)
