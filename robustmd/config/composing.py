@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -148,7 +149,8 @@ def publish(config_folders: Sequence[str] = ()) -> None:
     for group, options in OPTIONS.items():
         for name in options:
             if not any((root / group / f"{name}.yaml").is_file() for root in roots):
-                store.store(group=group, name=name, node={"name": name}, provider="robustmd")
+                node = dataclasses.asdict(options[name]())
+                store.store(group=group, name=name, node=node, provider="robustmd")
 
 
 def domain_names(composed: DictConfig) -> tuple[str, ...]:
