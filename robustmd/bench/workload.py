@@ -13,7 +13,7 @@ from robustmd.backbones.alexnet import AlexNet
 from robustmd.backbones.resnet18 import ResNet18
 from robustmd.data_sets.digits_mini import DigitsMini
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.rotated import rotated_grid
+from robustmd.domains.noise_and_rotation import rotated_grid
 from robustmd.registry import METHODS
 
 EXAMPLES = 2_000  # of each domain: the images' content does not matter, nor does their number

@@ -29,9 +29,8 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
         UserError: files missing, damaged or not the official ones, or one class only; one message
             says what to do.
     """
-    from robustmd.domains.domain import DomainSet  # noqa: PLC0415 - settings are checked without
-    from robustmd.domains.own_labels import with_own_labels  # noqa: PLC0415
-    from robustmd.domains.tested import with_test_notes  # noqa: PLC0415
+    from robustmd.domains import class_notes  # noqa: PLC0415 - settings are checked without
+    from robustmd.domains.domain import DomainSet  # noqa: PLC0415
     from robustmd.settings import trained_domains  # noqa: PLC0415
 
     data, facts = config.data, DataFacts(config.paths.folder, say)
@@ -42,7 +41,7 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
             "robustmd.domains.DomainSet"
         )
     if getattr(data, "labels", "shared") == "per_domain":
-        domains = with_own_labels(domains, say)
+        domains = class_notes.with_own_labels(domains, say)
     if data.validation > 0:
         domains = domains.with_validation(data.validation, config.seed)
-    return with_test_notes(domains, trained_domains(config, domains.names), say)
+    return class_notes.with_test_notes(domains, trained_domains(config, domains.names), say)

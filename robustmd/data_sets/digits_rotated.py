@@ -29,7 +29,7 @@ class DigitsRotated(OneOfDigits):
             )
 
     def load(self, facts: DataFacts) -> DomainSet:
-        from robustmd.domains.rotated import rotated_grid  # noqa: PLC0415
+        from robustmd.domains.noise_and_rotation import rotated_grid  # noqa: PLC0415
 
         base = self.source(facts)
         return rotated_grid(base, self.domain, self.angles, self.sigmas, self.split_seed, self.name)

@@ -20,11 +20,11 @@ class PetsNoise(Pets):
     sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS)
 
     def names(self) -> tuple[str, ...]:
-        from robustmd.domains.noise import noisy_name  # noqa: PLC0415
+        from robustmd.domains.noise_and_rotation import noisy_name  # noqa: PLC0415
 
         return tuple(map(noisy_name, self.sigmas))
 
     def load(self, facts: DataFacts) -> DomainSet:
-        from robustmd.domains.noise import noise_copies  # noqa: PLC0415
+        from robustmd.domains.noise_and_rotation import noise_copies  # noqa: PLC0415
 
         return noise_copies(self.of([self.domain], facts), self.domain, self.sigmas, self.name)

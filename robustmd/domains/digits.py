@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from robustmd.domains import licences, mnist, svhn
+from robustmd.domains import mnist, svhn
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import fingerprint
-from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.domain import CC_BY_SA_3, NON_COMMERCIAL, Domain, DomainSet, Examples
 from robustmd.domains.fetch import FetchError, fetch_file, origin
 from robustmd.domains.store import Recipe, Store, find_store, open_store
 from robustmd.errors import UserError
@@ -105,7 +105,7 @@ def digit_sources(*, extra: bool = False, verify: bool = True) -> tuple[Source, 
             md5=mnist.md5,
             build=mnist.build,
             origin="MNIST (LeCun, Cortes, Burges), 28×28 enlarged to 32×32",
-            licence=licences.CC_BY_SA_3,
+            licence=CC_BY_SA_3,
         ),
         Source(
             name="svhn",
@@ -116,7 +116,7 @@ def digit_sources(*, extra: bool = False, verify: bool = True) -> tuple[Source, 
             md5=svhn.md5,
             build=partial(svhn.build, published=verify),
             origin=f"SVHN cropped digits (Netzer et al. 2011){', train + extra' if extra else ''}",
-            licence=licences.NON_COMMERCIAL,
+            licence=NON_COMMERCIAL,
         ),
     )
 

@@ -16,6 +16,16 @@ __all__ = ["SPLITS", "VERIFIED", "Domain", "DomainSet", "Examples"]
 
 VERIFIED = ("official", "not official", "own files", "made here")
 
+# The licences of the data that the package knows. Not legal advice: a data set's own terms count.
+CC_BY_4 = "CC BY 4.0"
+CC_BY_SA_3 = "CC BY-SA 3.0"
+CC_BY_SA_4 = "CC BY-SA 4.0"
+NON_COMMERCIAL = "non-commercial use only"
+FONTS = "the fonts' licences, which leave pictures free"
+# Whose pictures may be passed on if the source is named, as the sheet of examples does. What is not
+# listed never is, as a user's own images are not.
+EMBEDDABLE = frozenset({CC_BY_4, CC_BY_SA_3, CC_BY_SA_4, FONTS})
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -163,7 +173,7 @@ class DomainSet:
         share in [0, 1): 0 changes nothing; else round(share·n), at least 1, leaving at least 1.
         A domain's choice depends on the seed and its name alone. Raises UserError.
         """
-        from robustmd.domains.validation import hold_out  # noqa: PLC0415  # it imports this module
+        from robustmd.domains.splits import hold_out  # noqa: PLC0415  # it imports this module
 
         return hold_out(self, share, seed)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from PIL import Image
 
-from robustmd.domains.views import Views
+from robustmd.domains.views import Views, matrix_of
 
 SPLITS = ("train", "val", "test")
 
@@ -60,6 +61,37 @@ class Examples:
             raise IndexError(f"positions must lie in 0..{self.stored - 1}")
         rows = positions if self.rows is None else self.rows[positions]
         return replace(self, rows=rows)
+
+    def as_seen(self, position: int, rng: np.random.Generator) -> np.ndarray:
+        """The example at `position` (0..n·V−1) after variant, crop and noise: uint8 [h, w, 3].
+
+        For pictures of the data, without torch: `training.augment` does the same to batches, on
+        the device. Here a crop is the central one, and the noise is a draw of its own.
+        """
+        stored, variant = divmod(position, len(self.views.variants))
+        row = stored if self.rows is None else self.rows[stored]
+        image = _turned(self.images[row], self.views.variants[variant])
+        height, width = self.image_size
+        top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
+        image = image[top : top + height, left : left + width]
+        if self.views.sigma:
+            noisy = image + rng.normal(0.0, self.views.sigma, image.shape)
+            image = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+        return image
+
+
+def _turned(image: np.ndarray, variant: str) -> np.ndarray:
+    """uint8 [H, W, 3] turned or flipped about its centre, with black where nothing was."""
+    if variant == "identity":
+        return image
+    a, b, c, d = matrix_of(variant)
+    x, y = image.shape[1] / 2, image.shape[0] / 2
+    affine = (a, b, x - a * x - b * y, c, d, y - c * x - d * y)
+    picture = Image.fromarray(image)
+    turned = picture.transform(
+        picture.size, Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR
+    )
+    return np.asarray(turned)
 
 
 def fault_of(examples: Examples) -> str | None:

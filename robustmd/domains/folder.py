@@ -13,7 +13,7 @@ from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.listing import SPLITS, Listed, Listing, few, shown
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
-from robustmd.domains.seeded_split import seeded_split
+from robustmd.domains.splits import seeded_split
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]

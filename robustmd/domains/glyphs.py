@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from robustmd.domains import licences, printed
+from robustmd.domains import printed
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import fingerprint
-from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.domain import CC_BY_4, FONTS, Domain, DomainSet, Examples
 from robustmd.domains.store import Recipe, open_store
 
 CLASSES = tuple(str(digit) for digit in range(10))
@@ -47,7 +47,7 @@ def load(cache_dir: Path, *, say: Callable[[str], None] = lambda line: None) -> 
             train=_examples(store.arrays, "handwritten_train"),
             test=_examples(store.arrays, "handwritten_test"),
             source="UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged",
-            licence=licences.CC_BY_4,
+            licence=CC_BY_4,
             verified="made here",
         ),
         Domain(
@@ -55,7 +55,7 @@ def load(cache_dir: Path, *, say: Callable[[str], None] = lambda line: None) -> 
             train=_examples(store.arrays, "printed_train"),
             test=_examples(store.arrays, "printed_test"),
             source="drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern",
-            licence=licences.FONTS,
+            licence=FONTS,
             verified="made here",
         ),
     )

@@ -1,20 +1,22 @@
 """ImageNet's pets: ILSVRC2012's images of the shared breeds, found under paths.data.
 
 train/SYNSET/* and val/SYNSET/*, or the validation images as they are published, all in val/, with
-the list that says what they show (see imagenet_truth.py). Only the chosen breeds' folders are
-looked into. The validation images are the test split: labels of ILSVRC's own test set are not
-published.
+a list of what they show: the devkit's ground truth, a class number (1…1000) a line in the order of
+the images, or the table LOC_val_solution.csv of Kaggle's packing. The devkit's meta.mat need not be
+read: the numbers of our breeds are in breeds.py. Only the chosen breeds' folders are looked into.
+The validation images are the test split: labels of ILSVRC's own test set are not published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from robustmd.domains.breeds import Breed
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import SUFFIXES
-from robustmd.domains.imagenet_truth import validation_classes
 from robustmd.domains.listing import Listed, few, shown
 from robustmd.errors import UserError
 
@@ -22,6 +24,13 @@ NAME = "imagenet"
 FOLDERS = ("imagenet", "ImageNet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC")  # below paths.data
 SPLITS = {"train": "train", "test": "val"}  # ours → ILSVRC2012's folder
 VALIDATION_IMAGES = 50  # of each class
+IMAGES = 50_000
+MAX_BYTES = 1 << 25  # the longer list has 3 MB
+DEVKIT = "ILSVRC2012_validation_ground_truth.txt"
+TABLE = "LOC_val_solution.csv"
+PLACES = (f"ILSVRC2012_devkit_t12/data/{DEVKIT}", f"data/{DEVKIT}", DEVKIT, TABLE)
+_NUMBER = re.compile(r"[1-9][0-9]{0,3} *")
+_CELL = re.compile(r"ILSVRC2012_val_([0-9]{8}),(n[0-9]{8}) [ n0-9-]*")  # a synset for each box
 ORIGIN = "ImageNet (ILSVRC2012), classes shared with Oxford-IIIT Pet; its val is the test split"
 LICENCE = "ImageNet terms: non-commercial research and education"
 HOW_TO_GET = (
@@ -89,7 +98,7 @@ def _is_flat(folder: Path, breeds: Sequence[Breed]) -> bool:
 
 def _flat(folder: Path, data_dir: Path, breeds: Sequence[Breed]) -> Iterator[Listed]:
     """The breeds' images among ILSVRC2012_val_00000001.JPEG to …00050000.JPEG."""
-    of_number = validation_classes([folder, data_dir], breeds)
+    of_number = _validation_classes([folder, data_dir], breeds)
     for number, breed in sorted(of_number.items()):
         path = folder / "val" / f"ILSVRC2012_val_{number:08d}.JPEG"
         if path.is_file():
@@ -116,3 +125,57 @@ def _check_whole(files: Sequence[Listed], folder: Path, breeds: Sequence[Breed])
             f"splits: {few(lacking)} (in {shown(folder)}); add them, or choose other classes with "
             f"data.classes=[…]; {HOW_TO_GET.partition(';')[0]}"
         )
+
+
+def _validation_classes(folders: Sequence[Path], breeds: Sequence[Breed]) -> dict[int, Breed]:
+    """Image number (1…50000) → breed, for the images of these breeds.
+
+    folders: where one of `PLACES` is looked for. Raises UserError if it is in none of them, or is
+    not ILSVRC2012's: 50,000 images, 50 of each of 1,000 classes.
+    """
+    for folder in folders:
+        for place in PLACES:
+            path = folder / place
+            if path.is_file():
+                return _chosen(path, breeds)
+    raise UserError(
+        f"the images in {shown(folders[0] / 'val')} are not in class folders, and no list of their "
+        f"classes is beside it: put the devkit's {PLACES[0]} or Kaggle's {TABLE} into "
+        f"{shown(folders[0])}, or sort them into val/SYNSET/"
+    )
+
+
+def _chosen(path: Path, breeds: Sequence[Breed]) -> dict[int, Breed]:
+    """Image number → breed. Raises UserError for a list that is not ILSVRC2012's."""
+    try:
+        with path.open("rb") as file:
+            lines = file.read(MAX_BYTES).decode("ascii", "replace").splitlines()
+    except OSError as error:
+        raise UserError(f"cannot read {shown(path)} ({error.strerror})") from error
+    is_table = path.name == TABLE
+    classes = _table(lines) if is_table else _devkit(lines)
+    if classes is None:
+        raise UserError(f"{shown(path)} is no list of the classes of ILSVRC2012's validation set")
+    counts = Counter(classes.values())
+    if set(classes) != set(range(1, IMAGES + 1)) or set(counts.values()) != {VALIDATION_IMAGES}:
+        raise UserError(
+            f"{shown(path)} is not ILSVRC2012's: it lists {len(classes):,} images of "
+            f"{len(counts):,} classes, where 50 of each of 1,000 classes are due"
+        )
+    names = {breed.synset if is_table else str(breed.ilsvrc_id): breed for breed in breeds}
+    return {number: names[name] for number, name in classes.items() if name in names}
+
+
+def _devkit(lines: Sequence[str]) -> Mapping[int, str] | None:
+    """Image number → class number, as text."""
+    if not all(_NUMBER.fullmatch(line) for line in lines):
+        return None
+    return {number: line.strip() for number, line in enumerate(lines, start=1)}
+
+
+def _table(lines: Sequence[str]) -> Mapping[int, str] | None:
+    """Image number → synset."""
+    cells = [_CELL.fullmatch(line) for line in lines[1:]]
+    if lines[:1] != ["ImageId,PredictionString"] or not all(cells):
+        return None
+    return {int(cell[1]): cell[2] for cell in cells if cell}

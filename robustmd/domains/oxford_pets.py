@@ -27,7 +27,6 @@ FOLDER = "oxford-iiit-pet"  # below paths.data
 LISTS = {"train": "trainval.txt", "test": "test.txt"}
 PUBLISHED = {"train": 3_680, "test": 3_669}  # images of all 37 breeds
 ORIGIN = "Oxford-IIIT Pet (Parkhi et al. 2012), trainval.txt and test.txt"
-LICENCE = "CC BY-SA 4.0"
 _LINE = re.compile(r"([A-Za-z]+(?:_[A-Za-z]+)*)(_[0-9]{1,4}) [0-9]+ [12] [0-9]+")
 _WANTED = re.compile(r"images/[A-Za-z_]+_[0-9]+\.jpg|annotations/(list|trainval|test)\.txt")
 

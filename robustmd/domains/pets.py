@@ -10,7 +10,7 @@ import numpy as np
 from robustmd.domains import imagenet, oxford_pets
 from robustmd.domains.breeds import Breed, chosen_breeds
 from robustmd.domains.checksums import array_sha256, fingerprint
-from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.domain import CC_BY_SA_4, Domain, DomainSet, Examples
 from robustmd.domains.listing import Listed, Listing
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.domains.views import VARIANTS, Views
@@ -22,7 +22,7 @@ CROP = 224
 EXPANSION = tuple(VARIANTS)  # identity, both flips, rotations by 45°, …, 315°: ×10
 SOURCES = {
     imagenet.NAME: (imagenet.ORIGIN, imagenet.LICENCE),
-    oxford_pets.NAME: (oxford_pets.ORIGIN, oxford_pets.LICENCE),
+    oxford_pets.NAME: (oxford_pets.ORIGIN, CC_BY_SA_4),
 }
 
 

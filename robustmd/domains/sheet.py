@@ -15,9 +15,18 @@ import numpy as np
 from PIL import Image
 
 from robustmd.domains.domain import Domain, DomainSet
-from robustmd.domains.lettering import LINE, fitting_size, wrapped
-from robustmd.domains.painting import GRAY, Picture, Sheet, Text, paint_pdf, paint_png, text_width
-from robustmd.domains.seen import seen
+from robustmd.domains.painting import (
+    GRAY,
+    LINE,
+    Picture,
+    Sheet,
+    Text,
+    fitting_size,
+    paint_pdf,
+    paint_png,
+    text_width,
+    wrapped,
+)
 from robustmd.fonts import NOTE, in_one_font
 
 FORMS = {"png": paint_png, "pdf": paint_pdf}
@@ -125,7 +134,7 @@ class _Layout:
             places = np.flatnonzero(targets == label)
             choice = np.random.default_rng([self.seed, label]).permutation(len(places))
             for j, place in enumerate(places[choice[: self.count]]):
-                pixels, zoom = self.scaled(seen(domain.train, int(place), noise))
+                pixels, zoom = self.scaled(domain.train.as_seen(int(place), noise))
                 sheet.pictures.append(Picture(x + j * (self.width + GAP), y, pixels, zoom))
             if not len(places):
                 centre = x + (step - CLASS_GAP) / 2

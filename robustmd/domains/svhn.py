@@ -14,10 +14,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
 
 import numpy as np
-import scipy.io
 
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import file_md5
@@ -98,10 +96,12 @@ def _read_apart(path: Path, folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """X as it is stored, uint8 [32, 32, 3, N], and the digits 0…9, int64 [N]. Raises UserError."""
+    from scipy.io import loadmat, whosmat  # noqa: PLC0415 - not needed once it is prepared
+
     try:
         with path.open("rb") as file:
-            _check_head(path, file)
-            found = scipy.io.loadmat(file, variable_names=("X", "y"))
+            _check_head(path, whosmat(file))
+            found = loadmat(file, variable_names=("X", "y"))
     except (UserError, MemoryError):
         raise
     except Exception as error:  # scipy raises anything over bytes that are damaged
@@ -115,9 +115,8 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(*IMAGE, -1, order="F"), labels.real.astype(np.int64) % 10
 
 
-def _check_head(path: Path, file: BinaryIO) -> None:
+def _check_head(path: Path, listed: Sequence[tuple[str, tuple[int, ...], str]]) -> None:
     """One X and one y, of the same N and as they should be, before any value is read."""
-    listed = scipy.io.whosmat(file)
     names = sorted(name for name, _, _ in listed)
     if names.count("X") != 1 or names.count("y") != 1:
         raise _refusal(path, f"it holds {', '.join(names)[:60] or 'nothing'}, not one X and one y")

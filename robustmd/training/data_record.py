@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain import EMBEDDABLE, DomainSet
 from robustmd.domains.duplicates import duplicate_warnings
 from robustmd.domains.duplicates_kept import duplicates, image_count, known_duplicates
-from robustmd.domains.licences import embeddable
 from robustmd.domains.sheet import draw_sheet, evenly
 
 MANY = 1_000_000  # images, above which a run does not look for duplicates itself: seconds
@@ -37,7 +36,7 @@ def example_sheet(domains: DomainSet) -> bytes | None:
 
     The same for all runs on the data.
     """
-    shown = [domain.name for domain in domains if embeddable(domain.licence)]
+    shown = [domain.name for domain in domains if domain.licence in EMBEDDABLE]
     if not shown:
         return None
     stream = io.BytesIO()

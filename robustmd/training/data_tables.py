@@ -10,10 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from robustmd.domains.catalogue import entry
 from robustmd.domains.domain import SPLITS, DomainSet
 from robustmd.domains.duplicates import Shared
-from robustmd.domains.overview import Row, rows, total_bytes
+from robustmd.domains.overview import Row, entry, rows, total_bytes
 
 MOST_PAIRS = 20
 _HEADER = re.compile(r"# robustmd train (data=.+?)\s{2,}(.+)")

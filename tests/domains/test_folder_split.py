@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustmd.domains.seeded_split import seeded_split
+from robustmd.domains.splits import seeded_split
 
 LABELS = st.lists(st.integers(0, 6), min_size=2, max_size=200).map(np.array)
 SHARES = st.floats(0.01, 0.99)

@@ -7,8 +7,7 @@ import pytest
 from pet_photos import FOUR, ground_truth, numbers_of, write_pets
 
 from robustmd.domains.breeds import BREEDS, chosen_breeds
-from robustmd.domains.imagenet import list_imagenet
-from robustmd.domains.imagenet_truth import DEVKIT, PLACES, TABLE
+from robustmd.domains.imagenet import DEVKIT, PLACES, TABLE, list_imagenet
 from robustmd.errors import UserError
 
 CHOSEN = chosen_breeds(FOUR)

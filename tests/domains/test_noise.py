@@ -11,7 +11,7 @@ from tiny import composed, synthetic_domains
 
 from robustmd import settings
 from robustmd.data_sets import load_domains
-from robustmd.domains.noise import noise_copies
+from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.errors import UserError
 
 

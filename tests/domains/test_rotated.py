@@ -15,8 +15,7 @@ from robustmd import settings
 from robustmd.data_sets import load_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates
-from robustmd.domains.rotated import rotated_grid
-from robustmd.domains.seen import seen
+from robustmd.domains.noise_and_rotation import rotated_grid
 from robustmd.errors import UserError
 
 SIX = [0.0, 15.0, 30.0, 45.0, 60.0, 75.0]
@@ -125,7 +124,7 @@ def test_right_angles_turn_counter_clockwise_and_exactly(quarter: int) -> None:
     split = grid([90.0 * quarter, 45.0], base=base).domains[0].test
     for position, row in enumerate(split.rows):
         expected = np.rot90(split.images[row], quarter)
-        assert np.array_equal(seen(split, position, np.random.default_rng(0)), expected)
+        assert np.array_equal(split.as_seen(position, np.random.default_rng(0)), expected)
 
 
 def test_a_thousand_domains_of_few_images() -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from robustmd.domains.class_notes import with_test_notes
 from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.tested import with_test_notes
 from robustmd.errors import UserError
 
 CLASSES = ("cat", "dog", "bird")

@@ -14,8 +14,7 @@ from PIL import Image
 from tiny import synthetic_domains
 
 from robustmd.cli import main
-from robustmd.domains.domain import Domain, DomainSet
-from robustmd.domains.licences import CC_BY_4, NON_COMMERCIAL
+from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
 from robustmd.training import run as run_module
 from robustmd.training.data_record import example_sheet
 

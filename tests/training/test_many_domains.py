@@ -16,7 +16,7 @@ from torch import nn
 
 from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.noise import noise_copies
+from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.runs.comparison import IDENTICAL, compare
 from robustmd.runs.reader import Run, collect
 from robustmd.training import run as run_module

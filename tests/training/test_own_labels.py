@@ -12,8 +12,8 @@ from tiny import synthetic_domains
 from torch import nn
 from torch.nn import functional
 
+from robustmd.domains.class_notes import with_own_labels
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.own_labels import with_own_labels
 from robustmd.training import run as run_module
 from robustmd.training.batches import Draw
 from robustmd.training.gathering import normalised

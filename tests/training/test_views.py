@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.noise import noise_copies
+from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.domains.views import VARIANTS
 from robustmd.training.batches import BLOCK, BatchStream, Draw
 from robustmd.training.gathering import Shelf, chunks

@@ -1,14 +1,15 @@
-"""data=digits_rotated: a grid of domains, rotations × noise, of one domain's images.
+"""Domains made of one domain's images, which are changed where they are seen (see views.py).
 
-Rotated MNIST (Ghifary et al. 2015): the base domain's images are dealt out, so that no image is in
-two domains, and each domain's are turned by its angle; here also with its noise N(0, σ²). All
-domains share the base's arrays, and images are turned where they are seen (see views.py), so that
-K = 1,000 domains take no more room than one.
+data=digits_noise, data=pets_noise: K copies that differ in their pixels' noise, the paper's third
+experiment. An image is in the same split in all K: what one trains on, no other is tested on.
+
+data=digits_rotated: a grid of rotations × noise. Rotated MNIST (Ghifary et al. 2015): the images
+are dealt out, so that no image is in two domains, and each domain's are turned by its angle. All
+domains share the base's arrays, so that K = 1,000 take no more room than one.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,8 +17,48 @@ import numpy as np
 
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
+from robustmd.domains.splits import stream
 from robustmd.domains.views import rotation
 from robustmd.errors import UserError
+
+
+def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: str) -> DomainSet:
+    """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ.
+
+    base: its classes, notes and fingerprint are taken over
+    domain: the one that is copied
+    sigmas: σ_k ≥ 0 on the 0..255 scale, K ≥ 1 different ones, in the order of the domains
+    name: of the data set
+
+    Raises UserError for an unknown domain, and where two σ are the same or one is out of range.
+    """
+    copied = base[domain]
+    domains = tuple(_with_noise(copied, sigma) for sigma in sigmas)
+    checksums = {
+        copy.name: {"base": base.fingerprint, "domain": domain, **copy.views_in_words()}
+        for copy in domains
+    }
+    sha256 = fingerprint(name, base.classes, checksums)
+    return replace(base, name=name, domains=domains, fingerprint=sha256)
+
+
+def noisy_name(sigma: float) -> str:
+    """What the domain with N(0, σ²) on its pixels is called."""
+    return f"sigma_{sigma:g}"
+
+
+def _with_noise(domain: Domain, sigma: float) -> Domain:
+    def noisy(examples: Examples) -> Examples:
+        return replace(examples, views=replace(examples.views, sigma=float(sigma)))
+
+    return replace(
+        domain,
+        name=noisy_name(sigma),
+        train=noisy(domain.train),
+        test=noisy(domain.test),
+        val=None if domain.val is None else noisy(domain.val),
+        source=f"{domain.source} + N(0, {sigma:g}²)" if sigma else domain.source,
+    )
 
 
 def rotated_grid(
@@ -80,9 +121,7 @@ def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.nda
             f"{whose}: {examples.stored} images cannot be dealt out to {hands} domains; "
             "take fewer angles or sigmas"
         )
-    entropy = [seed, *hashlib.sha256(whose.encode()).digest()[:8]]
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
-    order = rng.permutation(examples.stored).astype(np.int64)
+    order = stream(seed, whose).permutation(examples.stored).astype(np.int64)
     rows = order if examples.rows is None else examples.rows[order]
     # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
     return [np.sort(rows[k::hands]) for k in range(hands)]
