@@ -17,15 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
 from robustmd.errors import UserError
 from robustmd.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Tune
-
-if TYPE_CHECKING:
-    from robustmd.training.other_runs import FinishedRuns
 
 
 def key(
@@ -51,6 +48,18 @@ def key(
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+class FinishedRuns(Protocol):
+    """The finished runs that a method may take numbers from."""
+
+    def best_losses(self) -> tuple[list[float], str]:
+        """f*_k [K] (nats) of the trained domains, from individual runs on the same bytes, and a
+        note of which. Raises UserError: a domain has no such run; says what makes it."""
+
+    def mean_weights(self, path: str | None) -> tuple[list[float], str]:
+        """p̄ [K] of the runs of one configuration in the folder `path`, and a note. Raises
+        UserError: there are none, or they are of other domains."""
 
 
 @dataclass_transform()

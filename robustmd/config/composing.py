@@ -159,7 +159,7 @@ def domain_names(composed: DictConfig) -> tuple[str, ...]:
     Raises:
         UserError: the config is wrong, or the data cannot be loaded.
     """
-    from robustmd.data_sets import load_domains  # noqa: PLC0415 - few commands ask
+    from robustmd.config.loading import load_domains  # noqa: PLC0415 - few commands ask
 
     plain = OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"])
     config = typed(plain)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from robustmd import adversary
 from robustmd.methods.opt import Opt
 from robustmd.ranges import NUMBERS
-from robustmd.registry import MethodFacts, key, method
-
-if TYPE_CHECKING:
-    from robustmd.training.other_runs import FinishedRuns
+from robustmd.registry import FinishedRuns, MethodFacts, key, method
 
 
 @method("regret", look=14, order=14)

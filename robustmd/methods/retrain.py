@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from robustmd import adversary
 from robustmd.errors import UserError
 from robustmd.ranges import DISTRIBUTION
-from robustmd.registry import MethodFacts, Settings, key, method
-
-if TYPE_CHECKING:
-    from robustmd.training.other_runs import FinishedRuns
+from robustmd.registry import FinishedRuns, MethodFacts, Settings, key, method
 
 
 @method("retrain", learns=False, fair=False, look=17, order=17)

@@ -26,9 +26,9 @@ from robustmd.config.composing import (
     with_names_as_text,
     with_our_keys_added,
 )
+from robustmd.config.loading import load_domains
 from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.console import make_console, steady_streams
-from robustmd.data_sets import load_domains
 from robustmd.errors import UserError, printable
 from robustmd.runs.identity import run_folder
 from robustmd.training.sweep import Failure, append_failure, read_failures

@@ -106,7 +106,7 @@ def _list(config: Config) -> int:
 
 
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
-    from robustmd.data_sets import load_domains  # noqa: PLC0415
+    from robustmd.config.loading import load_domains  # noqa: PLC0415
     from robustmd.domains.duplicates_kept import duplicates  # noqa: PLC0415
     from robustmd.domains.overview import rows  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from robustmd import settings
 from robustmd.backbones import build_backbone
+from robustmd.config.loading import load_domains
 from robustmd.console import make_console
-from robustmd.data_sets import load_domains
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.registry import BackboneFacts

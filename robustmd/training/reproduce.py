@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 from robustmd import settings
+from robustmd.config.loading import load_domains
 from robustmd.console import make_console
-from robustmd.data_sets import load_domains
 from robustmd.errors import UserError
 from robustmd.runs.comparison import IDENTICAL, Comparison, compare, environment_differences
 from robustmd.runs.reader import collect

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from robustmd import settings
 from robustmd.backbones.networks.pretrained import find_weights
+from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
-from robustmd.data_sets import load_domains
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints
 from robustmd.training.data_record import data_warnings, example_sheet

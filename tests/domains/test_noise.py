@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
 from robustmd import settings
-from robustmd.data_sets import load_domains
+from robustmd.config.loading import load_domains
 from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.errors import UserError
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
 from robustmd import settings
-from robustmd.data_sets import load_domains
+from robustmd.config.loading import load_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates
 from robustmd.domains.noise_and_rotation import rotated_grid

@@ -10,7 +10,7 @@ import yaml
 from faults.conftest import Train
 from faults.fuzzing import ends_well, outcome_of
 
-from robustmd.data_sets import load_domains
+from robustmd.config.loading import load_domains
 from robustmd.runs.comparison import compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
