@@ -25,13 +25,15 @@ def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
         files.remove(old)
 
 
-def newest_first(run: Path, most: int, say: Say) -> Iterator[tuple[int, dict[str, Any]]]:
+def newest_first(
+    run: Path, say: Say = lambda _: None, *, most: int = files.LARGEST
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """(iteration, state) of the checkpoints, on the CPU; a damaged one is passed over with a line.
 
     Args:
         run: the run's directory.
-        most: bytes that one may have.
         say: is told of the damage, in one line for each file.
+        most: bytes that one may have.
     """
     for path in reversed(_all(run)):
         try:

@@ -49,7 +49,8 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
 def _take_up_newest(session: Session, say: Callable[[str], None]) -> bool:
     path, as_new = session.directory.path, copy.deepcopy(session.state())
     parameters = sum(value.nbytes for value in as_new["learner"]["model"].values())
-    for iteration, state in checkpoints.newest_first(path, 3 * parameters + ROOM, say):
+    most = 3 * parameters + ROOM
+    for iteration, state in checkpoints.newest_first(path, say, most=most):
         try:
             _take_up(session, iteration, state, as_new)
         except Exception as error:  # what torch raises for a state that does not fit is its own
