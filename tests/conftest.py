@@ -1,6 +1,7 @@
 """Fixtures that several rooms share."""
 
 import csv
+import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -112,6 +113,15 @@ class OutputsBuilder:
             writer.writerow(["iteration", "domain", "weight", "batch_loss"])
             train = {d: pair for d, pair in final["train"].items() if d not in unseen}
             writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
+
+
+def summary_text(written: Any) -> str:
+    """What `robustmd report` prints of a written report."""
+    from robustmd.report.terminal import show  # loads matplotlib: not for every room
+
+    out = io.StringIO()
+    show(written, out)
+    return out.getvalue()
 
 
 def _folder(name: str) -> str:

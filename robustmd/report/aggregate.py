@@ -9,9 +9,8 @@ from pathlib import Path
 
 from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
-from robustmd.report.many import some_text
-from robustmd.report.names import clean
-from robustmd.report.quantities import Quantity
+from robustmd.report.names import clean, some_text
+from robustmd.report.quantities import AVERAGED_WORD, Quantity, averaged, returns_average
 from robustmd.report.selection import Selected, Selection
 from robustmd.report.settings_key import (
     FINGERPRINT,
@@ -100,6 +99,16 @@ class Section:
     @property
     def runs(self) -> tuple[Run, ...]:
         return tuple(run for group in self.groups for run in group.runs)
+
+
+def measured_as(
+    group: Group, columns: Sequence[Quantity]
+) -> list[tuple[str, tuple[Quantity, ...]]]:
+    """(label, what stands in the columns): the last model, and the averaged one where it is."""
+    rows = [(group.label, tuple(columns))]
+    if all(returns_average(one) for one in group.selected):
+        rows.append((f"{group.label} {AVERAGED_WORD}", tuple(map(averaged, columns))))
+    return rows
 
 
 def is_baseline(group: Group, method: str) -> bool:

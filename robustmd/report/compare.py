@@ -9,8 +9,7 @@ from typing import Any
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Group, Section, sections
 from robustmd.report.estimate import Estimate, estimate
-from robustmd.report.many import is_many
-from robustmd.report.names import clean
+from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import (
     Quantity,
     summary_quantities,

@@ -1,14 +1,16 @@
-"""The comparison of two outputs trees as Markdown, CSV and a summary for a terminal."""
+"""The comparison of two outputs trees: its table, its page, and a summary for a terminal."""
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 
 from robustmd.report.compare import Pairing, Tree, TreeComparison, exceeding
-from robustmd.report.names import clean, markdown
-from robustmd.report.numbers import difference_text, estimate_text
-from robustmd.report.table import heading
+from robustmd.report.estimate import Estimate
+from robustmd.report.names import markdown
+from robustmd.report.numbers import estimate_cell, estimate_text
+from robustmd.report.renderers import to_markdown
+from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 
 CAPTION = (
     "B − A for every row that both have. A, B: mean ± sample standard deviation, over the common "
@@ -32,18 +34,19 @@ def summary(found: TreeComparison) -> str:
 
 def compare_markdown(found: TreeComparison) -> str:
     """The whole page."""
-    lines = ["# A against B\n", *(_side(name, tree) for name, tree in _sides(found))]
+    lines = ["# A against B\n", *(_runs(name, tree) for name, tree in _sides(found))]
     lines.append(f"\n**{summary(found)}.** Every value is of {found.selection.words}.\n")
     lines.append("## What they ran on\n")
     rows = found.environment_differences
     if rows:
-        lines += ["| | A | B |", "| --- | --- | --- |"]
-        lines += ["| " + " | ".join(map(markdown, row)) + " |" for row in rows]
+        heads = enumerate(("what", "A", "B"))
+        fields = [field(head, itemgetter(place)) for place, head in heads]
+        lines.append(to_markdown(make_sheet("what they ran on", rows, fields)).rstrip("\n"))
     else:
         lines.append("The same versions, machine, device and threads, as far as recorded.")
     lines += ["\n## Differences\n", f"{CAPTION}\n"]
     for (data, label), ones in groupby(found.pairings, key=lambda one: (one.data, one.label)):
-        lines += [f"### {markdown(data)}: {markdown(label)}\n", *_rows(list(ones)), ""]
+        lines += [f"### {markdown(data)}: {markdown(label)}\n", to_markdown(pairings_sheet(ones))]
     for name, lacking in (("A", found.only_a), ("B", found.only_b)):
         if lacking:
             lines += [f"## Only in {name}\n", *(f"- {markdown(line)}" for line in lacking), ""]
@@ -54,49 +57,52 @@ def _sides(found: TreeComparison) -> tuple[tuple[str, Tree], ...]:
     return ("A", found.a), ("B", found.b)
 
 
-def _side(name: str, tree: Tree) -> str:
+def _runs(name: str, tree: Tree) -> str:
     runs = f"{tree.num_runs} finished runs, {tree.num_left_out} left out"
     return f"- {name}: {markdown(str(tree.outputs))}, {runs}"
 
 
-def _rows(ones: list[Pairing]) -> Iterator[str]:
-    yield "| quantity | A | B | B − A | spread | n | |"
-    yield "| --- | ---: | ---: | ---: | ---: | --- | --- |"
-    for one in ones:
-        cells = [markdown(heading(one.quantity)), *_numbers(one), _n(one), one.word]
-        yield "| " + " | ".join(cells) + " |"
+def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
+    """A row a configuration and quantity, which a CSV file names in full."""
+    fields = [
+        field(None, lambda one: one.data, "data"),
+        field(None, lambda one: one.label, "method"),
+        field("quantity", lambda one: Cell(_quantity(one), (one.quantity.name,)), "quantity"),
+        field("A", lambda one: _side(one.a, one), "mean_a", "std_a", "n_a", kind="number"),
+        field("B", lambda one: _side(one.b, one), "mean_b", "std_b", "n_b", kind="number"),
+        field("B − A", _difference, "difference", kind="number"),
+        field("spread", _spread, "spread", kind="number"),
+        field("n", _seeds, "common_seeds", "paired"),
+        field("verdict", lambda one: one.word, "verdict"),
+    ]
+    return make_sheet("A against B", found, fields)
 
 
-def _numbers(one: Pairing) -> tuple[str, str, str, str]:
-    is_loss = one.quantity.is_loss
-    a, b = (estimate_text(side, is_loss=is_loss) for side in (one.a, one.b))
-    spread = "–"
-    if one.spread is not None:
-        spread = difference_text(one.spread, is_loss=is_loss).removeprefix("+")
-    return a, b, difference_text(one.difference.mean, is_loss=is_loss), spread
+def _quantity(one: Pairing) -> str:
+    return f"{one.quantity.where} {one.quantity.short}"
 
 
-def _n(one: Pairing) -> str:
+def _side(value: Estimate, one: Pairing) -> Cell:
+    cell = estimate_cell(value, one.quantity.metric)
+    return replace(cell, values=(*cell.values, value.n))
+
+
+def _difference(one: Pairing) -> Cell:
+    mean = one.difference.mean
+    return Cell(one.quantity.metric.difference_text(mean), (mean,))
+
+
+def _spread(one: Pairing) -> Cell:
+    if one.spread is None:
+        return Cell(NOTHING, (None,))
+    text = one.quantity.metric.difference_text(one.spread).removeprefix("+")
+    return Cell(text, (one.spread,))
+
+
+def _seeds(one: Pairing) -> Cell:
     """ "3 pairs"; "2 and 5" where they are not paired."""
-    return f"{len(one.seeds)} pairs" if one.is_paired else f"{one.a.n} and {one.b.n}"
-
-
-def compare_csv(found: TreeComparison) -> str:
-    """Every number with every digit; a field is empty where the number does not exist."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    head = (
-        "data,method,quantity,mean_a,std_a,n_a,mean_b,std_b,n_b,difference,spread,common_seeds,"
-        "paired,verdict"
-    )
-    writer.writerow(head.split(","))
-    for one in found.pairings:
-        sides = [x for s in (one.a, one.b) for x in (s.mean, "" if s.std is None else s.std, s.n)]
-        spread = "" if one.spread is None else one.spread
-        numbers = [*sides, one.difference.mean, spread, " ".join(map(str, one.seeds))]
-        names = [one.data, one.label, clean(one.quantity.name)]
-        writer.writerow([*names, *numbers, "yes" if one.is_paired else "no", one.word])
-    return out.getvalue()
+    text = f"{len(one.seeds)} pairs" if one.is_paired else f"{one.a.n} and {one.b.n}"
+    return Cell(text, (" ".join(map(str, one.seeds)), "yes" if one.is_paired else "no"))
 
 
 def compare_lines(found: TreeComparison) -> Iterator[str]:
@@ -106,8 +112,9 @@ def compare_lines(found: TreeComparison) -> Iterator[str]:
     for key, a, b in found.environment_differences:
         yield f"  {key}: A {a}; B {b}"
     for one in exceeding(found.pairings):
-        a, b, difference, spread = _numbers(one)
-        where = f"{one.data}, {one.label}, {heading(one.quantity)}"
-        yield f"  {where}: A {a}, B {b}, B − A {difference} exceeds {spread} ({_n(one)})"
+        where = f"{one.data}, {one.label}, {_quantity(one)}"
+        a, b = (estimate_text(side, one.quantity.metric) for side in (one.a, one.b))
+        difference, spread, n = _difference(one).text, _spread(one).text, _seeds(one).text
+        yield f"  {where}: A {a}, B {b}, B − A {difference} exceeds {spread} ({n})"
     for name, lacking in (("A", found.only_a), ("B", found.only_b)):
         yield from (f"  only in {name}: {line}" for line in lacking)

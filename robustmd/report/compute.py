@@ -1,15 +1,13 @@
 """What the runs cost: seconds by method and device, unfinished and failed runs included."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from robustmd.report.aggregate import Section
-from robustmd.report.names import clean, markdown
+from robustmd.report.names import clean
+from robustmd.report.sheet import Cell, Sheet, field, make_sheet
 from robustmd.runs.run import Run
-
-PARTS = ("training", "adversary", "data", "measurement")
 
 
 @dataclass(frozen=True)
@@ -77,31 +75,32 @@ def total_seconds(run: Run) -> float:
     return spent.get("total", sum(v for part, v in spent.items() if part != "adversary"))
 
 
-def compute_markdown(rows: Sequence[ComputeRow]) -> str:
-    """A pipe table under its caption."""
-    lines = [
-        "Seconds over all runs, failed and unfinished ones included; training includes the "
-        "adversary's part. ≥: not every run wrote its times down.\n",
-        "| method | device | finished | unfinished | total | training | adversary | data "
-        "| measurement |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+def compute_sheet(rows: Sequence[ComputeRow]) -> Sheet:
+    """A row a method and device."""
+    fields = [
+        field("method", lambda row: row.label, "method"),
+        field("device", lambda row: row.device, "device"),
+        field("finished", lambda row: row.finished, "finished", kind="number"),
+        field("unfinished", lambda row: row.unfinished, "unfinished", kind="number"),
+        field("total [s]", _total, "seconds", kind="number"),
+        *(
+            field(f"{part} [s]", partial(_spent, part=part), part, kind="number")
+            for part in ("training", "adversary", "data", "measurement")
+        ),
+        field(None, lambda row: "yes" if row.is_complete else "no", "complete"),
     ]
-    for row in rows:
-        at_least = "" if row.is_complete else "≥ "
-        times = (row.training, row.adversary, row.data, row.measurement)
-        names = [markdown(row.label), markdown(row.device), str(row.finished), str(row.unfinished)]
-        cells = [*names, f"{at_least}{row.seconds:.1f}", *(f"{time:.1f}" for time in times)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    caption = (
+        "Seconds over all runs, failed and unfinished ones included; training includes the "
+        "adversary's part. ≥: not every run wrote its times down."
+    )
+    return make_sheet("compute", rows, fields, caption=caption)
 
 
-def compute_csv(rows: Sequence[ComputeRow]) -> str:
-    """The same with every digit."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["method", "device", "finished", "unfinished", "seconds", *PARTS, "complete"])
-    for row in rows:
-        times = (row.seconds, *(getattr(row, part) for part in PARTS))
-        complete = "yes" if row.is_complete else "no"
-        writer.writerow([row.label, row.device, row.finished, row.unfinished, *times, complete])
-    return out.getvalue()
+def _total(row: ComputeRow) -> Cell:
+    at_least = "" if row.is_complete else "≥ "
+    return Cell(f"{at_least}{row.seconds:.1f}", (row.seconds,))
+
+
+def _spent(row: ComputeRow, part: str) -> Cell:
+    seconds = getattr(row, part)
+    return Cell(f"{seconds:.1f}", (seconds,))

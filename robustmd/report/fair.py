@@ -6,68 +6,34 @@ and training but for what may be tuned. The test set chooses nothing.
 """
 
 import dataclasses
-import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.compute import total_seconds
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.fair_tries import (
+from robustmd.report.paired import Comparison, comparisons, paired_sheet
+from robustmd.report.quantities import AVERAGED_WORD, Quantity
+from robustmd.report.selection import Selection
+from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
+from robustmd.report.table import Row, Table, build_table
+from robustmd.report.tuning import (
     PRIOR,
+    Choice,
     Key,
     Try,
+    Tuned,
     has_contest,
     of_same_bytes,
     tries_of,
-    tunable,
+    tuned,
 )
-from robustmd.report.names import clean
-from robustmd.report.paired import Comparison, comparisons
-from robustmd.report.selection import Selected, Selection
-from robustmd.report.settings_key import describe, differing
-from robustmd.report.table import AVERAGED, Row, Table, build_table
 
-
-@dataclass(frozen=True)
-class Choice:
-    """What one seed measures a method by. `val_loss`: max_k f_k on the validation split [nats], the
-    smallest of the method's configurations at this seed; `configuration`: "learning_rate=0.02 λ=1".
-    """
-
-    selected: Selected
-    configuration: str
-    val_loss: float
-
-    @property
-    def seed(self) -> int:
-        return self.selected.seed
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """One method's budget, and what it bought.
-
-    `configurations`: different ones, over all seeds; `unfinished`: runs that diverged, failed or
-    did not end; `seconds` of all runs, at least this where not `is_complete`; `left_out`: seeds
-    without a choice, and why.
-    """
-
-    label: str
-    method: str
-    configurations: int
-    finished: int
-    unfinished: int
-    seconds: float
-    is_complete: bool
-    choices: tuple[Choice, ...]
-    left_out: tuple[str, ...]
-
-    @property
-    def runs(self) -> int:
-        return self.finished + self.unfinished
+SHARED = (
+    "on the same data with the same budget, each in the configuration that this seed's validation "
+    "split chose for it"
+)
 
 
 @dataclass(frozen=True)
@@ -94,6 +60,17 @@ class Fair:
     comparisons: tuple[Comparison, ...]
     others: int
 
+    @property
+    def paired(self) -> Sheet:
+        """The differences to the baseline under the protocol."""
+        found = paired_sheet(self.comparisons, self.table.selection, SHARED)
+        return dataclasses.replace(found, name=f"{found.name} under the fair protocol")
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """All that a reader is shown: the results, what they cost, and the differences."""
+        return [self.table.sheet, budget_sheet(self), *([self.paired] if self.comparisons else [])]
+
 
 def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | None:
     """The protocol's table, where at least two mixture methods have two configurations or more with
@@ -116,67 +93,19 @@ def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | N
     pools: dict[Any, list[Try]] = defaultdict(list)
     for one in members:
         pools[one.pool].append(one)
-    tuned = {key: _tuned(pool) for key, pool in pools.items()}
-    chosen = {key: one for key, one in tuned.items() if key[1] is None and one.choices}
+    budgets = {key: tuned(pool) for key, pool in pools.items()}
+    chosen = {key: one for key, one in budgets.items() if key[1] is None and one.choices}
     if not chosen:
         return None
     groups = tuple(_group(one, members[0], key[2]) for key, one in chosen.items())
     own = dataclasses.replace(section, groups=groups, unfinished=())
     return Fair(
-        tuple(one for key, one in tuned.items() if key[1] is None),
-        tuple(one for key, one in tuned.items() if key[1] is not None),
+        tuple(one for key, one in budgets.items() if key[1] is None),
+        tuple(one for key, one in budgets.items() if key[1] is not None),
         _table(own, tuple(chosen.values()), selection, spread),
         comparisons(own),
         len(tries) - len(members),
     )
-
-
-def _tuned(pool: Sequence[Try]) -> Tuned:
-    """The budget of one method and the choice of every seed that had all of it."""
-    configurations = list(dict.fromkeys(one.configuration for one in pool))
-    varying = differing(one.settings for one in pool)
-    keys = [key for key in tunable(pool[0].settings) if key in varying]
-    by_seed: dict[int, dict[Key, Try]] = defaultdict(dict)
-    for one in pool:
-        if one.was_tried:
-            by_seed[one.run.seed].setdefault(one.configuration, one)
-    choices, left_out = [], []
-    for seed in sorted({one.run.seed for one in pool}):
-        tried = by_seed.get(seed, {})
-        best = _best(tried, keys)
-        if len(tried) < len(configurations):
-            left_out.append(
-                f"seed {seed} is not in it: {len(tried)} of {len(configurations)} configurations "
-                "have a run that came to an end"
-            )
-        elif best is None:
-            left_out.append(f"seed {seed} is not in it: all configurations diverged")
-        else:
-            choices.append(best)
-    run, prior = pool[0].run, pool[0].settings.get(PRIOR)
-    finished = sum(one.selected is not None for one in pool)
-    return Tuned(
-        label=clean(run.label if prior is None else f"{run.label} prior={prior}"),
-        method=run.method,
-        configurations=len(configurations),
-        finished=finished,
-        unfinished=len(pool) - finished,
-        seconds=sum(total_seconds(one.run) for one in pool),
-        is_complete=all("total" in one.run.seconds for one in pool),
-        choices=tuple(choices),
-        left_out=tuple(left_out),
-    )
-
-
-def _best(tried: Mapping[Key, Try], keys: Sequence[str]) -> Choice | None:
-    """argmin over configurations of max_k f_k on the validation split; of equals the first."""
-    found = [
-        Choice(one.selected, clean(describe(one.settings, keys)), one.selected.worst_loss("val"))
-        for _, one in sorted(tried.items(), key=lambda item: str(item[0]))
-        if one.selected is not None
-    ]
-    known = [one for one in found if math.isfinite(one.val_loss)]
-    return min(known, key=lambda one: one.val_loss, default=None)
 
 
 def _group(one: Tuned, like: Try, prior: Any) -> Group:
@@ -187,15 +116,15 @@ def _group(one: Tuned, like: Try, prior: Any) -> Group:
 
 
 def _table(
-    own: Section, tuned: Sequence[Tuned], selection: Selection, spread: SpreadKind
+    own: Section, chosen: Sequence[Tuned], selection: Selection, spread: SpreadKind
 ) -> FairTable:
     """Our rows of the last models, with what is unlike in their budgets."""
     table = build_table(own, selection, spread)
     rows = {row.label: row for row in table.rows if not row.published}
-    most = max(one.configurations for one in tuned)
-    kept = tuple(_warned(rows[one.label], one, most) for one in tuned)
+    most = max(one.configurations for one in chosen)
+    kept = tuple(_warned(rows[one.label], one, most) for one in chosen)
     values = {item.name: getattr(table, item.name) for item in dataclasses.fields(table)}
-    assert not any(row.label.endswith(AVERAGED) for row in kept)
+    assert not any(row.label.endswith(AVERAGED_WORD) for row in kept)
     return FairTable(**values | {"rows": kept})
 
 
@@ -206,3 +135,80 @@ def _warned(row: Row, one: Tuned, most: int) -> Row:
         else ()
     )
     return dataclasses.replace(row, warnings=(*row.warnings, *unequal, *one.left_out))
+
+
+def budget_sheet(found: Fair) -> Sheet:
+    """A row a method: what it cost, and what each seed chose."""
+    fields = [
+        field("method", lambda one: one.label),
+        field("cfg", lambda one: one.configurations, kind="number"),
+        field("runs", lambda one: one.runs, kind="number"),
+        field("not finished", lambda one: one.unfinished, kind="number"),
+        field("seconds", _seconds, kind="number"),
+        field(
+            "chosen by worst validation loss",
+            lambda one: "" if one in found.references else chosen_text(one),
+            kind="long",
+        ),
+    ]
+    methods = (*found.methods, *found.references)
+    name = "budget and choices of the fair protocol"
+    return make_sheet(name, methods, fields, caption=_budget_caption(found))
+
+
+def _seconds(one: Tuned) -> Cell:
+    return Cell(f"{'' if one.is_complete else '≥ '}{one.seconds:.0f}")
+
+
+def _budget_caption(found: Fair) -> str:
+    """What the budget counts."""
+    several = "; of equals the first" if any(one.choices for one in found.methods) else ""
+    text = (
+        "Budget of the fair protocol: configurations (cfg), runs over all seeds, those of them "
+        "that diverged or did not end, seconds of all from start to end (≥: not every run wrote "
+        f"its time down), and what each seed chose{several}. A run that diverged counts as tried."
+    )
+    if found.references:
+        text += " Individual models are not compared: regret takes f* from them."
+    if found.others:
+        text += (
+            f" {found.others} more runs have a validation split and differ in data, backbone or "
+            "training: they are not in it."
+        )
+    return text
+
+
+def chosen_text(one: Tuned) -> str:
+    """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"."""
+    seeds: dict[str, list[str]] = {}
+    for choice in one.choices:
+        seeds.setdefault(choice.configuration or "the only one", []).append(str(choice.seed))
+    said = [
+        f"{name} (seed{'s' if len(of) > 1 else ''} {', '.join(of)})" for name, of in seeds.items()
+    ]
+    return "; ".join([*said, *one.left_out])
+
+
+def choices_sheet(found: Fair) -> Sheet:
+    """For a CSV file, a row a method and seed: the run that was chosen, from how many, and its
+    values."""
+
+    def value(column: Quantity) -> Field:
+        return field(None, lambda pair: column.of(pair[1].selected), column.name)
+
+    fields = [
+        field(None, lambda pair: pair[0].label, "method"),
+        field(None, lambda pair: pair[1].seed, "seed"),
+        field(None, lambda pair: pair[1].configuration, "configuration"),
+        field(None, lambda pair: pair[0].configurations, "of"),
+        field(None, lambda pair: pair[1].val_loss, "worst_val_loss"),
+        field(None, lambda pair: pair[1].selected.run.place, "path"),
+        field(None, lambda pair: _iterations(pair[1]), "iterations"),
+        *map(value, found.table.columns),
+    ]
+    pairs = ((one, choice) for one in found.methods for choice in one.choices)
+    return make_sheet("choices of the fair protocol", pairs, fields)
+
+
+def _iterations(choice: Choice) -> str:
+    return " ".join(map(str, choice.selected.iterations("val")))

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.many import domains_text, is_many
-from robustmd.report.names import clean
-from robustmd.report.numbers import difference_text
+from robustmd.report.estimate import SpreadKind
+from robustmd.report.names import clean, domains_text, is_many
+from robustmd.report.numbers import estimate_cell
 from robustmd.report.permutation import sign_flip_p
-from robustmd.report.quantities import WORST_TRAIN_LOSS
+from robustmd.report.quantities import LOSS, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import frozen, protocol
-from robustmd.report.verdict import Difference, Word, difference, margin, word
+from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
+from robustmd.report.verdict import Difference, Word, difference, word
 
 FEWEST = 3  # fixed weights that make a front
 
@@ -45,10 +46,9 @@ class Against:
     @property
     def text(self) -> str:
         """ "opt +0.008 [−0.001, +0.017] undecided"."""
-        mean, interval = difference_text(self.difference.mean, is_loss=True), ""
+        mean, interval = LOSS.difference_text(self.difference.mean), ""
         if self.difference.interval is not None:
-            ends = (difference_text(end, is_loss=True) for end in self.difference.interval)
-            interval = f" [{', '.join(ends)}]"
+            interval = f" [{', '.join(map(LOSS.difference_text, self.difference.interval))}]"
         return f"{clean(self.group.label)} {mean}{interval} {self.word}"
 
 
@@ -131,7 +131,61 @@ def _against(group: Group, best: Group) -> Against | None:
     if not seeds:
         return None
     paired = [ours[seed] - theirs[seed] for seed in seeds]
-    within = margin(statistics.fmean(theirs[seed] for seed in seeds), is_loss=True)
+    within = LOSS.margin(statistics.fmean(theirs[seed] for seed in seeds))
     found = difference(paired)
-    said = word(found, sign_flip_p(paired), within, smaller_is_better=True)
+    said = word(found, sign_flip_p(paired), within, better=LOSS.better)
     return Against(group, found, said)
+
+
+def front_sheet(front: Front, spread: SpreadKind) -> Sheet:
+    """Every point and every learned method, for a CSV file: losses [nats] of each domain, their
+    mean and the worst, on train and test; the difference to the best fixed weights is in worst
+    training loss."""
+    fixed = {id(point.group): point for point in front.points}
+    told = {id(one.group): one for one in front.against}
+
+    def weights(group: Group) -> str:
+        point = fixed.get(id(group))
+        return "" if point is None else " ".join(map(str, point.weights))
+
+    def is_best(group: Group) -> str | None:
+        if id(group) not in fixed:
+            return None
+        return "yes" if group is front.best.group else "no"
+
+    def against(group: Group) -> Cell:
+        one = told.get(id(group))
+        if one is None:
+            return Cell(values=(None,) * 4)
+        low, high = one.difference.interval or (None, None)
+        return Cell(values=(one.difference.mean, low, high, one.word))
+
+    fields = [
+        field(None, lambda group: group.label, "method"),
+        field(None, lambda group: "fixed" if id(group) in fixed else "learned", "kind"),
+        field(None, weights, "weights"),
+        field(None, lambda group: len(group.runs), "n"),
+        field(None, is_best, "best_fixed"),
+        *(_losses(quantity, spread) for quantity in _quantities(front.domains)),
+        field(None, against, "difference_to_best", "ci95_low", "ci95_high", "verdict"),
+    ]
+    groups = (*(point.group for point in front.points), *front.learned)
+    return make_sheet("static front", groups, fields)
+
+
+def _losses(quantity: Quantity, spread: SpreadKind) -> Field:
+    names = (f"{quantity.name}_mean", f"{quantity.name}_{spread}")
+    return field(None, lambda group: estimate_cell(group.estimate(quantity), LOSS, spread), *names)
+
+
+def _quantities(domains: Sequence[str]) -> list[Quantity]:
+    """Each domain's loss, the domains' mean and the worst, on train and on test."""
+    return [
+        quantity
+        for split in ("train", "test")
+        for quantity in (
+            *(Quantity("loss", split, domain) for domain in domains),
+            Quantity("loss", split, over="mean"),
+            Quantity("loss", split),
+        )
+    ]

@@ -1,14 +1,17 @@
-"""What runs said of themselves, their warnings and notes: each once, with how many runs said it."""
+"""What runs said of themselves, their warnings and notes, each once with how many runs said it; and
+what must be known of a row though no run says it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from robustmd.runs.run import Run
+from robustmd.report.aggregate import Group, seed_of
+from robustmd.report.names import some_text
+from robustmd.runs.run import Run, constant_of
 
 # A number that stands by itself: not the 8 of "conv8" nor the 5 of "v1.5.2".
 _NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|\.\d)"
-
 
 MOST = 50  # a run that we made says fewer
 Kind = Literal["warnings", "notes"]
@@ -64,3 +67,17 @@ def _joined(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:
     ranges = (sorted(set(column), key=float) for column in zip(*numbers, strict=True))
     shown = [one[0] if len(one) == 1 else f"{one[0]}–{one[-1]}" for one in ranges]
     return words[0] + "".join(a + b for a, b in zip(shown, words[1:], strict=True))
+
+
+def other_warnings(group: Group) -> tuple[str, ...]:
+    """Of seeds that are not in the row, "seed 3 is not in it: diverged after 120 of 1000
+    iterations", and of models that predict one class whatever they see."""
+    lost = (
+        f"seed {seed_of(problem)} is not in it: {problem.reason}" for problem in group.unfinished
+    )
+    tested = (constant_of(run.summary).get("test", ()) for run in group.runs)
+    found = Counter(domain for domains in tested for domain in domains)
+    of = f"{len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
+    where = [f"{domain} ({count} of {of})" for domain, count in found.items()]
+    constant = [f"predicts one class for every test image of {some_text(where)}"] if where else []
+    return (*lost, *constant)

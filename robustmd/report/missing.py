@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robustmd.report.aggregate import Group, Section, seed_of
-from robustmd.report.commands import command_for
 from robustmd.report.names import clean
 from robustmd.report.settings_key import FINGERPRINT, describe, differing, settings_of
+from robustmd.report.sheet import Sheet, field, make_sheet
+from robustmd.runs import rerun
 from robustmd.runs.run import Problem, Run
+from robustmd.runs.untrusted import Unreadable
 
 NOT_RUN = "not run"
 
@@ -71,3 +73,33 @@ def _again(label: str, problem: Problem, run: Run) -> Missing:
 def _is_finished(problem: Problem) -> bool:
     """Left out by a rule of the report, with nothing wrong in it: no need to run it again."""
     return problem.run is not None and bool(problem.run.history)
+
+
+def command_for(run: Run, seeds: Sequence[int], *, again: bool = False) -> str:
+    """ "robustmd train -m data=digits method=opt seed=3,4", or why there is none.
+
+    From the overrides that the run wrote down; where it wrote none, every setting of its
+    config.yaml that can change a number is named.
+
+    Args:
+        run: one of that configuration.
+        seeds: at least one.
+        again: with force=true, for a run that says of itself that it is finished.
+    """
+    try:
+        found = rerun.overrides(run.config, run.environment, seeds=seeds)
+    except Unreadable as reason:
+        return f"not known: {reason}"
+    many = ["-m"] if len(seeds) > 1 else []
+    return rerun.command([*many, *found, *(["force=true"] * again)])
+
+
+def missing_sheet(found: Sequence[Missing]) -> Sheet:
+    """A row a gap: which seeds of which row, why, and what would run them."""
+    fields = [
+        field("row", lambda one: one.label),
+        field("seeds", lambda one: ", ".join(map(str, one.seeds))),
+        field("reason", lambda one: one.reason, kind="long"),
+        field("command", lambda one: one.command, kind="code"),
+    ]
+    return make_sheet("missing runs", found, fields)

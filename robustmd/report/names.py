@@ -1,10 +1,20 @@
-"""Names from configs are anybody's text: made fit for Markdown, LaTeX, figures and a terminal."""
+"""Names from configs are anybody's text: made fit for Markdown, LaTeX, figures and a terminal.
+
+Tables, figures and pages have a column, a line or a word for each of at most `MOST_NAMED` domains.
+Of more they show the worst, the worst tenth and the mean; the numbers of each are in domains.csv,
+table.csv and runs.csv.
+"""
 
 import unicodedata
+from collections.abc import Sequence
 
 from robustmd.errors import printable
 
 clean = printable  # one line that steers no terminal
+
+# Three columns a domain: eight make a table of 28, which a wide screen just holds, and eight lines
+# are what one panel can tell apart without a colour seen twice.
+MOST_NAMED = 8
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -64,3 +74,22 @@ def _markdown_character(line: str, index: int) -> str:
     if character in _MARKDOWN or (character == "_" and not inside_word):
         return "\\" + character
     return character
+
+
+def is_many(domains: Sequence[object]) -> bool:
+    """Whether they are summarised."""
+    return len(domains) > MOST_NAMED
+
+
+def domains_text(domains: Sequence[str]) -> str:
+    """ "mnist, svhn"; "1,000 domains, rotate_0_sigma_0 to rotate_352.8_sigma_76" of many."""
+    if not is_many(domains):
+        return ", ".join(domains)
+    return f"{len(domains):,} domains, {domains[0]} to {domains[-1]}"
+
+
+def some_text(names: Sequence[str]) -> str:
+    """ "a, b, c" of at most `MOST_NAMED`; "a, b, c and 37 more" of more."""
+    if not is_many(names):
+        return ", ".join(names)
+    return f"{', '.join(names[:3])} and {len(names) - 3:,} more"

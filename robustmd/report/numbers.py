@@ -1,30 +1,25 @@
-"""How numbers are printed: accuracies and losses as the paper does, with the spread where n > 1."""
+"""How numbers are printed: with the decimals of their metric, and the spread where n > 1."""
 
 import math
 
 from robustmd.report.estimate import Estimate, SpreadKind
+from robustmd.report.quantities import Metric
+from robustmd.report.sheet import Cell, Mark
 
 
-def estimate_texts(
-    value: Estimate, *, is_loss: bool, spread: SpreadKind = "std"
-) -> tuple[str, str | None]:
-    """Mean and spread with the same decimals: ("84.00", "5.29"); no spread where n = 1."""
-    decimals = _loss_decimals(value.mean) if is_loss else 2
+def estimate_cell(
+    value: Estimate, metric: Metric, spread: SpreadKind = "std", mark: Mark = ""
+) -> Cell:
+    """Mean and spread with the same decimals: 84.00 beside 5.29; no spread where n = 1."""
     width = value.spread(spread)
-    return f"{value.mean:.{decimals}f}", None if width is None else f"{width:.{decimals}f}"
+    beside = "" if width is None else metric.text(width, like=value.mean)
+    return Cell(metric.text(value.mean), (value.mean, width), beside, mark)
 
 
-def estimate_text(value: Estimate, *, is_loss: bool, spread: SpreadKind = "std") -> str:
+def estimate_text(value: Estimate, metric: Metric, spread: SpreadKind = "std") -> str:
     """ "84.00 ± 5.29"; without the spread where n = 1."""
-    mean, width = estimate_texts(value, is_loss=is_loss, spread=spread)
-    return mean if width is None else f"{mean} ± {width}"
-
-
-def difference_text(value: float, *, is_loss: bool) -> str:
-    """A signed difference: "+1.25", "−0.031" (with a minus sign, not a hyphen)."""
-    decimals = _loss_decimals(value) if is_loss else 2
-    text = f"{value:+.{decimals}f}".replace("-", "−")
-    return text if any(digit in text for digit in "123456789") else text[1:]
+    cell = estimate_cell(value, metric, spread)
+    return f"{cell.text} ± {cell.beside}" if cell.beside else cell.text
 
 
 def p_text(p: float) -> str:
@@ -32,11 +27,3 @@ def p_text(p: float) -> str:
     if p < 1e-4:
         return "<0.0001"
     return f"{p:.2f}" if p >= 0.1 else f"{p:.{1 - math.floor(math.log10(p))}f}"
-
-
-def _loss_decimals(value: float) -> int:
-    """Three decimals, more (up to six) where that leaves fewer than two significant digits."""
-    size = abs(value)
-    if size == 0 or not math.isfinite(size):
-        return 3
-    return min(6, max(3, 1 - math.floor(math.log10(size))))

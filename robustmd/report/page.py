@@ -2,46 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 from robustmd.report.aggregate import Section
-from robustmd.report.compute import compute_markdown
-from robustmd.report.fair_formats import fair_markdown
-from robustmd.report.many import domains_text
-from robustmd.report.names import clean
-from robustmd.report.paired import Comparison
-from robustmd.report.paired_table import paired_markdown
-from robustmd.report.regret import regret_markdown
-from robustmd.report.result import Report, SectionFiles
+from robustmd.report.compute import compute_sheet
+from robustmd.report.content import LEFT_OUT, Report, SectionFiles, relative
+from robustmd.report.missing import missing_sheet
+from robustmd.report.names import clean, domains_text
+from robustmd.report.paired import paired_sheet
+from robustmd.report.regret import regret_sheet
+from robustmd.report.renderers import to_markdown
 from robustmd.report.settings_key import Settings, differing
-from robustmd.report.table_formats import to_markdown
 from robustmd.report.templating import markdown_templates
 from robustmd.runs import rerun
 from robustmd.runs.untrusted import Unreadable
-
-LEFT_OUT = {
-    "run": "run left out",
-    "measurement": "measurement left out",
-    "directory": "passed over",
-    "remark": "remark",
-}
-
-
-def sentence(one: Comparison) -> str:
-    """ "opt − even, worst training loss: −0.512 nats [−0.66, −0.36], p = …, n = 9: better"."""
-    interval = "no interval" if one.difference.interval is None else one.interval_text
-    numbers = f"{one.mean_text} {one.unit} {interval}, {one.p_text}, n = {one.difference.n}"
-    return f"{one.method} − {one.reference}, {one.what}: {numbers}: {one.said}"
 
 
 def page_markdown(report: Report, files: Mapping[str, SectionFiles]) -> str:
     """The whole page. `files`: those of each section, by its folder."""
     return _TEMPLATES.get_template("README.md.j2").render(report=report, files=files)
-
-
-def relative(path: Path, outputs: Path) -> str:
-    """A path as the list shows it: below the outputs folder."""
-    return path.relative_to(outputs).as_posix()
 
 
 def training_words(section: Section) -> str:
@@ -87,9 +65,9 @@ _TEMPLATES = markdown_templates(
     training_words,
     pair_command,
     to_markdown,
-    paired_markdown,
-    fair_markdown,
-    regret_markdown,
-    compute_markdown,
+    paired_sheet,
+    regret_sheet,
+    compute_sheet,
+    missing_sheet,
     LEFT_OUT=LEFT_OUT,
 )

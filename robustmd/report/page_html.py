@@ -2,36 +2,32 @@
 
 import base64
 import hashlib
-import os
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from robustmd.report.entries import RunEntry
-from robustmd.report.estimate import SPREAD_WORDS, Estimate
-from robustmd.report.fair_formats import BUDGET_HEAD, PAIRED, budget_caption, budget_rows
+from robustmd.report.aggregate import Group
+from robustmd.report.compute import compute_sheet
+from robustmd.report.content import LEFT_OUT, Report, SectionFiles, SectionReport, relative
+from robustmd.report.estimate import SPREAD_WORDS
+from robustmd.report.fair import budget_sheet
 from robustmd.report.figures.running_time import seconds_text
 from robustmd.report.forest import forest
 from robustmd.report.licences import licences_of, may_be_shown
-from robustmd.report.many import domains_text, is_many, some_text
-from robustmd.report.page import LEFT_OUT, relative
+from robustmd.report.missing import missing_sheet
+from robustmd.report.names import domains_text, is_many, some_text
 from robustmd.report.paired import Comparison
-from robustmd.report.paired_table import paired_caption
-from robustmd.report.quantities import WORST_TEST_ACCURACY
-from robustmd.report.result import Report, SectionFiles, SectionReport
+from robustmd.report.renderers import to_html
+from robustmd.report.run_list import RunEntry, entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
-from robustmd.report.table import WARNED, Row, Table, cell_text
+from robustmd.report.sheet import VERDICTS, WARNED, Field, Sheet, field, make_sheet
 from robustmd.report.templating import asset, html_templates
-from robustmd.runs import files
+from robustmd.runs.run import Problem
 
 STYLE, SCRIPT = asset("style.css"), asset("sort.js")
-LINKED = (files.CONFIG, files.METRICS, files.WEIGHTS, files.SUMMARY, files.ENVIRONMENT, files.LOG)
 SHOWN_SCALE = 160 / 80  # pixels of an image's file to one of the page: sharp on dense screens
 SMALL = 480  # pixels of the page that a narrow screen can show whole
 NAMED = 4  # methods of one verdict that are named
-_Cell = tuple[Any, Any, Any]  # what a cell of the table shows: text, and two more
-VERDICTS = ("better", "equivalent", "undecided", "worse")
 
 
 def write_html(report: Report, made: Mapping[str, SectionFiles]) -> str:
@@ -95,61 +91,6 @@ def protocol(one: SectionReport) -> str:
     )
 
 
-def _order(table: Table) -> list[int]:
-    """Places of the columns: worst test accuracy, the unseen domains', the other worst-case ones,
-    the mean, then the domains'; of many domains the worst tenth before the mean, and none of the
-    domains."""
-
-    def rank(place: int) -> tuple[int, int]:
-        column = table.columns[place]
-        if column == WORST_TEST_ACCURACY:
-            return 0, place
-        if column.unseen:
-            return 1, place
-        return (4 if column.domain is not None else 2 if column.is_worst else 3), place
-
-    return sorted(table.shown, key=rank)
-
-
-def _with_counts(table: Table, cells: Sequence[_Cell], counts: Sequence[_Cell]) -> list[_Cell]:
-    """n, cfg and the like stand behind the worst test accuracy, where there is one."""
-    place = 1 if table.domains else 0
-    return [*cells[:place], *counts, *cells[place:]]
-
-
-def result_headings(table: Table) -> list[_Cell]:
-    """(text, order of the first click, class) of every column."""
-    cells = [
-        (
-            table.heading(place),
-            "ascending" if table.columns[place].is_loss else "descending",
-            "num worst" if table.columns[place].is_worst else "num",
-        )
-        for place in _order(table)
-    ]
-    counts = [("n", "descending", "num"), ("cfg", "ascending", "num")]
-    named = [("worst domain", "ascending", "")] if table.is_many else []
-    return [("method", "ascending", ""), *_with_counts(table, cells, [*named, *counts])]
-
-
-def result_cells(table: Table, row: Row) -> list[_Cell]:
-    """(text, class, what it is sorted by; None: the text) of every column but the first."""
-    cells = []
-    for place in _order(table):
-        cell, column = row.cells[place], table.columns[place]
-        kinds = (
-            "num",
-            "worst" if column.is_worst else "",
-            table.marks(table.rows.index(row), place),
-        )
-        value = cell.mean if isinstance(cell, Estimate) else cell or ""
-        text = cell_text(cell, column, table.spread)
-        cells.append((text, " ".join(filter(None, kinds)), value))
-    counts = [(row.n, "num", None), (row.configured, "num", None)]
-    named = [(row.worst_text, "", None)] if table.is_many else []
-    return _with_counts(table, cells, [*named, *counts])
-
-
 def shown_size(png: bytes) -> tuple[int, int]:
     """(width, height) in pixels of the page, from the file's header."""
     width, height = struct.unpack(">II", png[16:24])
@@ -171,53 +112,54 @@ def licence_lines(licences: Mapping[str, str]) -> list[str]:
     return [f"{some_text(of)}: {licence}" for licence, of in names.items()]
 
 
-def run_links(one: RunEntry, report: Report) -> list[tuple[str, str]]:
-    """(name, path relative to the page) of those files of a run that are there; none where the page
-    cannot reach them."""
-    folder = report.outputs / one.path
-    try:
-        there = Path(os.path.relpath(folder, report.out.resolve())).as_posix()
-    except ValueError:  # another drive
-        return []
-    names = (name for name in LINKED if (folder / name).is_file())
-    return [(name.partition(".")[0], f"{there}/{name}") for name in names]
-
-
 def unlisted(report: Report) -> list[RunEntry]:
     """Run directories of no table."""
     listed = {entry.path for one in report.sections for entry in one.entries}
     return [entry for entry in report.entries if entry.path not in listed]
 
 
+def settings_sheet(groups: Sequence[Group]) -> Sheet | None:
+    """A row a method, a column a setting in which they differ; None where they do in none."""
+
+    def setting(key: str) -> Field:
+        return field(short_key(key), lambda group: shown_value(group.settings.get(key, UNSET), key))
+
+    keys = differing(group.settings for group in groups)
+    fields = [field("row", lambda group: group.label), *map(setting, keys)]
+    return make_sheet("settings that differ", groups, fields) if keys else None
+
+
+def problems_sheet(problems: Sequence[Problem], outputs: Path) -> Sheet:
+    """What is in no table, and why."""
+    fields = [
+        field("path", lambda one: relative(one.path, outputs)),
+        field("what", lambda one: LEFT_OUT[one.scope]),
+        field("why", lambda one: one.reason, kind="long"),
+    ]
+    return make_sheet("left out", problems, fields)
+
+
 _TEMPLATES = html_templates(
     policy,
-    relative,
     unlisted,
     domains_text,
     verdict,
     protocol,
     forest,
-    result_headings,
-    result_cells,
-    budget_rows,
-    budget_caption,
-    paired_caption,
+    to_html,
+    budget_sheet,
+    compute_sheet,
+    entries_sheet,
+    missing_sheet,
+    problems_sheet,
+    settings_sheet,
     shown_size,
     data_uri,
-    differing,
-    short_key,
-    shown_value,
-    seconds_text,
-    run_links,
     licences_of,
     licence_lines,
     may_be_shown,
     STYLE=STYLE,
     SCRIPT=SCRIPT,
     SMALL=SMALL,
-    LEFT_OUT=LEFT_OUT,
     WARNED=WARNED,
-    UNSET=UNSET,
-    BUDGET_HEAD=BUDGET_HEAD,
-    PAIRED=PAIRED,
 )

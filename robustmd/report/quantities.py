@@ -1,39 +1,72 @@
-"""The quantities of the paper's tables, each read from a run or from what was selected of it."""
+"""The quantities of the paper's tables, each read from what was selected of a run."""
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
-from robustmd.report.many import is_many
+from robustmd.report.names import clean, is_many
 from robustmd.report.selection import AVERAGED, Selected
+from robustmd.runs.reducers import Better, worst, worst_tenth
 from robustmd.runs.run import Run
 
+UNSEEN = "(unseen)"
+AVERAGED_WORD = "(averaged)"
+Over = Literal["worst", "worst tenth", "mean", "adjusted"]
+_WITHIN = {"worst": worst, "worst tenth": worst_tenth}  # taken within each measurement
 
-class Measured(Protocol):
-    """What a run, or a part of it, says of its domains, and of those unseen: `Selected`."""
 
-    @property
-    def unseen(self) -> "Measured | None": ...
-    @property
-    def domains(self) -> tuple[str, ...]: ...
-    @property
-    def splits(self) -> tuple[str, ...]: ...
-    def loss(self, split: str, domain: str) -> float: ...
-    def accuracy(self, split: str, domain: str) -> float: ...
-    def examples(self, split: str, domain: str) -> int: ...
-    def training_size(self, domain: str) -> int: ...
-    def worst_domain(self, split: str) -> str: ...
-    def worst_loss(self, split: str) -> float: ...
-    def worst_accuracy(self, split: str) -> float: ...
-    def worst_tenth_loss(self, split: str) -> float: ...
-    def worst_tenth_accuracy(self, split: str) -> float: ...
+@dataclass(frozen=True)
+class Metric:
+    """What is measured of a domain, and all that a table or a figure must know to show it.
+
+    `short`: in headings; `unit`: of a value, `step`: of a difference. `decimals`: of a printed
+    value, more (up to six) where `digits` significant ones need them. `tolerance`: a difference up
+    to it counts as none, of the reference's value a share where `is_share`. `counts`: whether it
+    counts examples, so that it goes in steps of one of them.
+    """
+
+    name: str
+    short: str
+    unit: str
+    step: str
+    better: Better
+    decimals: int
+    tolerance: float
+    digits: int = 0
+    is_share: bool = False
+    counts: bool = False
+
+    def text(self, value: float, like: float | None = None) -> str:
+        """ "84.00"; with as many decimals as `like` has, where it is given."""
+        return f"{value:.{self._decimals(value if like is None else like)}f}"
+
+    def difference_text(self, value: float) -> str:
+        """A signed difference: "+1.25", "−0.031" (with a minus sign, not a hyphen)."""
+        text = f"{value:+.{self._decimals(value)}f}".replace("-", "−")
+        return text if any(digit in text for digit in "123456789") else text[1:]
+
+    def margin(self, reference: float) -> float:
+        """Half width of the range around 0 that counts as no difference to this value."""
+        return self.tolerance * abs(reference) if self.is_share else self.tolerance
+
+    def _decimals(self, value: float) -> int:
+        size = abs(value)
+        if not self.digits or size == 0 or not math.isfinite(size):
+            return self.decimals
+        return min(6, max(self.decimals, self.digits - 1 - math.floor(math.log10(size))))
+
+
+LOSS = Metric("loss", "loss", "nats", "nats", "smaller", 3, 0.05, digits=2, is_share=True)
+# of half a point: nobody would choose a method for less
+ACCURACY = Metric("accuracy", "acc", "percent", "points", "larger", 2, 0.5, counts=True)
+METRICS: Mapping[str, Metric] = {one.name: one for one in (LOSS, ACCURACY)}
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A loss [nats] or an accuracy [percent] of one domain, the worst, the worst tenth or all.
+    """A metric of one domain, the worst, the worst tenth or all, on one split.
 
     The worst (`domain=None`) is taken within a run, f_w = max_k f_k and Acc_w = min_k Acc_k, so
     that a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
@@ -44,54 +77,49 @@ class Quantity:
     is of those.
     """
 
-    kind: Literal["loss", "accuracy"]
+    kind: str  # of METRICS
     split: str
     domain: str | None = None
-    over: Literal["worst", "worst tenth", "mean", "adjusted"] = "worst"
+    over: Over = "worst"
     unseen: bool = False
 
-    def of(self, run: Measured) -> float:
+    def of(self, run: Selected) -> float:
         """The value in this run; NaN where the unseen domain has no sound measurement of it."""
         if self.unseen:
             return self._of_unseen(run.unseen)
+        values = run.values(self.kind, self.split)
         if self.domain is not None:
-            return self._of_domain(run, self.domain)
+            return float(values[:, run.places[self.domain]].mean())
+        if self.over in _WITHIN:
+            return float(_WITHIN[self.over](values, self.metric.better).mean())
+        means = run.means(self.kind, self.split)
         if self.over == "mean":
-            return statistics.fmean(self._of_domain(run, domain) for domain in run.domains)
-        if self.over == "adjusted":
-            weights = zip(run.domains, self._weights(run), strict=True)
-            return sum(weight * self._of_domain(run, domain) for domain, weight in weights)
-        if self.over == "worst tenth":
-            of = run.worst_tenth_loss if self.is_loss else run.worst_tenth_accuracy
-            return of(self.split)
-        return run.worst_loss(self.split) if self.is_loss else run.worst_accuracy(self.split)
+            return statistics.fmean(means)
+        return float(sum(w * x for w, x in zip(self._weights(run), means, strict=True)))
 
-    def _weights(self, run: Measured) -> list[float]:
+    def _weights(self, run: Selected) -> list[float]:
         """What each domain counts in the mean, or in the adjusted one."""
         sizes = [run.training_size(d) if self.over == "adjusted" else 1 for d in run.domains]
         return [size / sum(sizes) for size in sizes]
 
-    def resolution(self, run: Measured) -> float:
+    def resolution(self, run: Selected) -> float:
         """What one example more or less changes in this run [points]; 0 for a loss, which is
         continuous. Of a mean: the example that changes it most."""
-        if self.is_loss:
+        if not self.metric.counts:
             return 0.0
-        if self.domain is not None or self.over not in ("mean", "adjusted"):
+        if self.domain is not None or self.over in _WITHIN:
             return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
         pairs = zip(self._weights(run), run.domains, strict=True)
         return max(100.0 * weight / run.examples(self.split, d) for weight, d in pairs)
 
-    def _of_unseen(self, beside: Measured | None) -> float:
+    def _of_unseen(self, beside: Selected | None) -> float:
         if beside is None or self.split not in beside.splits:
             return math.nan
         return replace(self, unseen=False).of(beside)
 
-    def _of_domain(self, run: Measured, domain: str) -> float:
-        return run.loss(self.split, domain) if self.is_loss else run.accuracy(self.split, domain)
-
     @property
-    def is_loss(self) -> bool:
-        return self.kind == "loss"
+    def metric(self) -> Metric:
+        return METRICS[self.kind]
 
     @property
     def is_worst(self) -> bool:
@@ -102,6 +130,17 @@ class Quantity:
     def measure(self) -> str:
         """ "train_loss", "train_accuracy", "test_accuracy"."""
         return f"{self.split}_{self.kind}"
+
+    @property
+    def short(self) -> str:
+        """ "loss_tr", "acc_te"."""
+        return f"{self.metric.short}_{self.split[:2]}"
+
+    @property
+    def where(self) -> str:
+        """ "mnist", "worst", "mean", "sketch (unseen)"."""
+        name = self.over if self.domain is None else self.domain
+        return clean(f"{name} {UNSEEN}" if self.unseen else name)
 
     @property
     def name(self) -> str:
@@ -116,28 +155,17 @@ WORST_TEST_ACCURACY = Quantity("accuracy", "test")
 MEAN_TEST_ACCURACY = Quantity("accuracy", "test", over="mean")
 ADJUSTED_TEST_ACCURACY = Quantity("accuracy", "test", over="adjusted")
 WORST_TENTH_TEST_ACCURACY = Quantity("accuracy", "test", over="worst tenth")
-
-
-def domain_quantities(domain: str) -> tuple[Quantity, ...]:
-    """Of one domain, in the paper's order: loss_tr, acc_tr, acc_te."""
-    return (
-        Quantity("loss", "train", domain),
-        Quantity("accuracy", "train", domain),
-        Quantity("accuracy", "test", domain),
-    )
-
-
-def worst_quantities() -> tuple[Quantity, ...]:
-    """Acc_w on train and test as in the paper, and the worst training loss, which it plots."""
-    return (WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS)
+# Of a domain, in the paper's order: loss_tr, acc_tr, acc_te.
+PAPERS = (WORST_TRAIN_LOSS, WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY)
 
 
 def table_quantities(domains: Sequence[str], runs: Sequence[Run] = ()) -> tuple[Quantity, ...]:
     """All columns of the paper's table, and the mean test accuracy over the domains; of many
     domains also the worst tenth and the mean on training; the adjusted average where the domains
     of `runs` are not of one size. Last the test accuracy of the domains that they kept out."""
-    by_domain = [quantity for domain in domains for quantity in domain_quantities(domain)]
-    of_all = (*worst_quantities(), MEAN_TEST_ACCURACY)
+    by_domain = [replace(one, domain=domain) for domain in domains for one in PAPERS]
+    # Acc_w as in the paper, and the worst training loss, which it plots
+    of_all: Sequence[Quantity] = (*PAPERS[1:], *PAPERS[:1], MEAN_TEST_ACCURACY)
     if is_many(domains):
         of_all = summary_quantities()
     sizes = ({run.final["train"][name].examples for name in run.domains} for run in runs)
@@ -154,10 +182,8 @@ def unseen_quantities(unseen: Sequence[str]) -> tuple[Quantity, ...]:
 def summary_quantities() -> tuple[Quantity, ...]:
     """What is shown of many domains: loss_tr, acc_tr, acc_te of the worst, the worst tenth and
     the mean."""
-    worst = (WORST_TRAIN_LOSS, WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY)
-    tenths = (replace(quantity, over="worst tenth") for quantity in worst)
-    means = (replace(quantity, over="mean") for quantity in worst)
-    return (*worst, *tenths, *means)
+    overs: tuple[Over, ...] = ("worst", "worst tenth", "mean")
+    return tuple(replace(quantity, over=over) for over in overs for quantity in PAPERS)
 
 
 def averaged(quantity: Quantity) -> Quantity:

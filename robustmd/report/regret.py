@@ -1,25 +1,23 @@
 """The adversary's regret, measured in the runs, beside the bound that is proved for it."""
 
-import csv
-import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, estimate
-from robustmd.report.names import markdown
-from robustmd.report.numbers import estimate_text
+from robustmd.report.numbers import estimate_cell
+from robustmd.report.quantities import LOSS
+from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 from robustmd.runs.run import Problem, Run
 
 ROUNDING = 1e-9  # nats: what float64 sums of losses may be off by, and more
-NO_BOUND = "–"
 CAPTION = (
     "How much better the best fixed weights would have done than the weights that were played, "
     "against the run's own mini-batch losses, in nats per update and with the method's "
     f"regularizer; mean ± {SPREAD_WORDS['std']}. Bound: what is proved for the largest ascent "
-    f"direction that the run saw, its mean over seeds ({NO_BOUND}: none is proved for this rule). "
+    f"direction that the run saw, its mean over seeds ({NOTHING}: none is proved for this rule). "
     "It holds for every run whatever the losses were, so a run above it is a mistake in the "
     "software."
 )
@@ -121,46 +119,36 @@ def alarms(rows: Sequence[RegretRow]) -> list[str]:
     ]
 
 
-def regret_cells(row: RegretRow) -> tuple[str, str, str, str]:
-    """(n, measured, bound, holds) as they are shown."""
-    measured = estimate_text(row.measured, is_loss=True).replace("-", "−")
-    bound = NO_BOUND
-    if row.bound is not None:
-        bound = estimate_text(Estimate(row.bound.mean, None, row.bound.n), is_loss=True)
-    return str(len(row.runs)), measured, bound, row.holds
-
-
-def regret_markdown(rows: Sequence[RegretRow]) -> str:
-    """Alarms first, then a pipe table under its caption."""
-    lines = [f"**{markdown(alarm)}**\n" for alarm in alarms(rows)]
-    lines += [
-        f"{markdown(CAPTION)}\n",
-        "| method | n | measured regret | proved bound | holds |",
-        "| --- | ---: | ---: | ---: | --- |",
+def regret_sheet(rows: Sequence[RegretRow]) -> Sheet:
+    """A row a method, and an alarm for every broken bound; a CSV file has the largest μ_obs too."""
+    fields = [
+        field("method", lambda row: row.label, "method"),
+        field("n", lambda row: len(row.runs), "n", kind="number"),
+        field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
+        field("measured regret", measured_cell, "measured_mean", "measured_std", kind="number"),
+        field("proved bound", bound_cell, "bound_mean", kind="number"),
+        field(None, lambda row: max(regret.mu for _, regret in row.runs), "mu_max"),
+        field("holds", _holds, "holds"),
+        field(None, lambda row: " ".join(str(run.seed) for run, _ in row.broken), "broken_seeds"),
     ]
-    for row in rows:
-        n, measured, bound, holds = regret_cells(row)
-        said = f"**{holds}**" if row.broken else holds
-        lines.append("| " + " | ".join([markdown(row.label), n, measured, bound, said]) + " |")
-    return "\n".join(lines) + "\n"
+    name = "regret of the adversary"
+    return make_sheet(name, rows, fields, caption=CAPTION, alarms=tuple(alarms(rows)))
 
 
-def regret_csv(rows: Sequence[RegretRow]) -> str:
-    """The same with every digit, and the largest μ_obs; a field is empty where no number exists."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    head = "method,n,seeds,measured_mean,measured_std,bound_mean,mu_max,holds,broken_seeds"
-    writer.writerow(head.split(","))
-    for row in rows:
-        measured, bound = row.measured, row.bound
-        seeds, broken = (
-            " ".join(map(str, s)) for s in (row.seeds, [r.seed for r, _ in row.broken])
-        )
-        std = "" if measured.std is None else measured.std
-        mean = "" if bound is None else bound.mean
-        mu = max(regret.mu for _, regret in row.runs)
-        holds = "" if row.holds == NO_BOUND else row.holds
-        writer.writerow(
-            [row.label, len(row.runs), seeds, measured.mean, std, mean, mu, holds, broken]
-        )
-    return out.getvalue()
+def measured_cell(row: RegretRow) -> Cell:
+    """Mean and spread, which is of another sign where the best weights did worse."""
+    cell = estimate_cell(row.measured, LOSS)
+    return replace(cell, text=cell.text.replace("-", "−"))
+
+
+def bound_cell(row: RegretRow) -> Cell:
+    """The mean over the seeds."""
+    return (
+        Cell(NOTHING, (None,))
+        if row.bound is None
+        else Cell(LOSS.text(row.bound.mean), (row.bound.mean,))
+    )
+
+
+def _holds(row: RegretRow) -> Cell:
+    return Cell(row.holds, (row.holds.strip(NOTHING),), mark="broken" if row.broken else "")

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from robustmd.report.many import tenth
 from robustmd.runs.run import Run
 from robustmd.runs.series import Series
 
@@ -54,56 +53,30 @@ class Selected:
         """Those that the numbers of this split are of."""
         return tuple(int(t) for t in self._series[split].iterations)
 
-    def loss(self, split: str, domain: str) -> float:
-        """f_k [nats]."""
-        return float(self.losses[split][self._places[domain]])
+    def values(self, metric: str, split: str) -> np.ndarray:
+        """Of every selected measurement and domain, [n, K]."""
+        return self._series[split].values(metric)
 
-    def accuracy(self, split: str, domain: str) -> float:
-        """Acc_k [percent]."""
-        return float(self.accuracies[split][self._places[domain]])
+    def means(self, metric: str, split: str) -> np.ndarray:
+        """Of each domain over the selected measurements, [K]."""
+        found: np.ndarray = self.values(metric, split).mean(axis=0)
+        return found
 
     def examples(self, split: str, domain: str) -> int:
         """How many of the domain were measured: the fewest, where measurements differ."""
-        return int(self._series[split].examples[:, self._places[domain]].min())
+        return int(self._series[split].examples[:, self.places[domain]].min())
 
     def training_size(self, domain: str) -> int:
         """Examples of the domain's training set, which the last measurement takes whole."""
         return self.run.final["train"][domain].examples
 
-    def worst_loss(self, split: str) -> float:
-        """f_w [nats]."""
-        return float(self._series[split].worst_loss.mean())
-
-    def worst_accuracy(self, split: str) -> float:
-        """Acc_w [percent]."""
-        return float(self._series[split].worst_accuracy.mean())
-
-    def worst_tenth_loss(self, split: str) -> float:
-        """The mean f_k over the ⌈K/10⌉ domains with the largest, within each measurement [nats]."""
-        ascending = np.sort(self._series[split].loss, axis=1)
-        return float(ascending[:, -tenth(len(self.domains)) :].mean())
-
-    def worst_tenth_accuracy(self, split: str) -> float:
-        """The mean Acc_k over the ⌈K/10⌉ domains with the lowest, likewise [percent]."""
-        ascending = np.sort(self._series[split].accuracy, axis=1)
-        return float(ascending[:, : tenth(len(self.domains))].mean())
-
     def worst_domain(self, split: str) -> str:
         """argmin_k Acc_k, the first of equals."""
-        return self.domains[int(self.accuracies[split].argmin())]
+        return self.domains[int(self.means("accuracy", split).argmin())]
 
     @cached_property
-    def losses(self) -> Mapping[str, np.ndarray]:
-        """{split: f_k of all domains [K]} [nats]."""
-        return {split: series.loss.mean(axis=0) for split, series in self._series.items()}
-
-    @cached_property
-    def accuracies(self) -> Mapping[str, np.ndarray]:
-        """{split: Acc_k of all domains [K]} [percent]."""
-        return {split: series.accuracy.mean(axis=0) for split, series in self._series.items()}
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
+    def places(self) -> Mapping[str, int]:
+        """{domain: its place}."""
         return {name: place for place, name in enumerate(self.domains)}
 
     @property
@@ -151,13 +124,13 @@ def _unseen(run: Run, chosen: Mapping[str, Series]) -> Selected | None:
     if not run.unseen:
         return None
     there = [split for split in chosen if split in run.unseen_history]
-    found = {split: _at(run.unseen_history[split], chosen[split].iterations) for split in there}
+    found = {split: run.unseen_history[split].at(chosen[split].iterations) for split in there}
     of_them = dataclasses.replace(run, measured=run.unseen, unseen=())
     return Selected(of_them, {s: part for s, part in found.items() if len(part.iterations)})
 
 
 def _final(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:
-    return {split: _at(s, s.iterations[-1:]) for split, s in history.items() if len(s.iterations)}
+    return {split: s.at(s.iterations[-1:]) for split, s in history.items() if len(s.iterations)}
 
 
 def _last5(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:
@@ -165,7 +138,7 @@ def _last5(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:
     found = {}
     for split, series in history.items():
         made = sorted({*map(int, series.iterations), *series.dropped} - {0})
-        part = _at(series, np.array(made[-WINDOW:], np.int64))
+        part = series.at(np.array(made[-WINDOW:], np.int64))
         if len(part.iterations):
             found[split] = part
     return found
@@ -177,23 +150,11 @@ def _best_val(history: Mapping[str, Series], ending: str) -> dict[str, Series] |
     if val is None:
         return None
     common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
-    candidates = _at(val, np.array(sorted(common), np.int64))
+    candidates = val.at(np.array(sorted(common), np.int64))
     if not len(candidates.iterations):
         return None
     best = candidates.iterations[[int(candidates.worst_loss.argmin())]]
-    return {split: _at(series, best) for split, series in history.items()}
-
-
-def _at(series: Series, iterations: np.ndarray) -> Series:
-    """The measurements at these iterations."""
-    rows = np.isin(series.iterations, iterations)
-    return Series(
-        series.iterations[rows],
-        series.seconds[rows],
-        series.loss[rows],
-        series.accuracy[rows],
-        series.examples[rows],
-    )
+    return {split: series.at(best) for split, series in history.items()}
 
 
 _Rule = Callable[[Mapping[str, Series], str], dict[str, Series] | None]

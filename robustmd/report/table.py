@@ -1,35 +1,30 @@
 """The paper's table of one data set: methods as rows, the published rows beneath."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-from robustmd.report.aggregate import Group, Section
+from robustmd.report.aggregate import Group, Section, measured_as
+from robustmd.report.domains_table import WorstDomain, worst_domain
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind
-from robustmd.report.many import is_many, worst_domain_words
-from robustmd.report.messages import messages
-from robustmd.report.names import clean
-from robustmd.report.numbers import estimate_text, estimate_texts
+from robustmd.report.messages import messages, other_warnings
+from robustmd.report.names import is_many
+from robustmd.report.numbers import estimate_cell
 from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import (
     ADJUSTED_TEST_ACCURACY,
+    AVERAGED_WORD,
+    UNSEEN,
+    WORST_TEST_ACCURACY,
     Quantity,
-    averaged,
-    returns_average,
     table_quantities,
 )
 from robustmd.report.selection import DEFAULT, Selection
-from robustmd.report.troubles import troubles
-from robustmd.report.worst_domain import WorstDomain, worst_domain
+from robustmd.report.sheet import NOTHING, Cell, Field, Mark, Sheet, field, make_sheet
+from robustmd.runs.reducers import tenth
 
-NOT_PRINTED = "–"
-WARNED = "†"
-AVERAGED = "(averaged)"
-UNSEEN = "(unseen)"
-MEASURE_NAMES = {"train_loss": "loss_tr", "train_accuracy": "acc_tr", "test_accuracy": "acc_te"}
-Cell = Estimate | str | None  # ours; published, as printed; published nowhere
-Mark = Literal["best", "second", ""]
+Value = Estimate | str | None  # ours; published, as printed; published nowhere
+LETTERS = {1: "footnotesize", 2: "footnotesize", 3: "scriptsize"}  # by domains, of more tiny
 
 
 @dataclass(frozen=True)
@@ -43,38 +38,19 @@ class Row:
 
     label: str
     seeds: tuple[int, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[Value, ...]
     published: bool = False
     configurations: int = 1
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     worst_domain: WorstDomain | None = None
 
-    @property
-    def title(self) -> str:
-        """The label, and what must be known beside it."""
-        mark = f" {WARNED}" if self.warnings else ""
-        return f"{self.label}{' (published)' if self.published else ''}{mark}"
-
-    @property
-    def n(self) -> str:
-        return NOT_PRINTED if self.published else str(len(self.seeds))
-
-    @property
-    def configured(self) -> str:
-        return NOT_PRINTED if self.published else str(self.configurations)
-
-    @property
-    def worst_text(self) -> str:
-        """ "svhn (2 of 3)"."""
-        return NOT_PRINTED if self.worst_domain is None else self.worst_domain.text
-
 
 @dataclass(frozen=True)
 class Table:
     """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones; and the
     mean test accuracy, and the adjusted one where sizes differ. Of many domains those of each are
-    not `shown`, but the worst tenth is. Last the test accuracy of `unseen` domains. `selection` and
+    not shown, but the worst tenth is. Last the test accuracy of `unseen` domains. `selection` and
     `spread` hold for every row."""
 
     data: str
@@ -95,56 +71,83 @@ class Table:
         """Whether domains are summarised, and the worst one is named."""
         return is_many(self.domains)
 
-    @property
-    def shown(self) -> tuple[int, ...]:
-        """Places of the columns that a reader is shown; a CSV file has all."""
-        many = {False: self.is_many, True: is_many(self.unseen)}
-        return tuple(
-            i for i, c in enumerate(self.columns) if c.domain is None or not many[c.unseen]
-        )
+    def is_shown(self, column: Quantity) -> bool:
+        """Whether a reader is shown the column; a CSV file has all."""
+        return column.domain is None or not is_many(self.unseen if column.unseen else self.domains)
 
-    def where(self, place: int) -> str:
-        """What a column is of, as `where`; beside unseen domains "worst trained"."""
-        column = self.columns[place]
+    def where(self, column: Quantity) -> str:
+        """What a column is of; beside unseen domains "worst trained"."""
         is_apart = self.unseen and column.domain is None and not column.unseen
-        return f"{where(column)} trained" if is_apart else where(column)
-
-    def heading(self, place: int) -> str:
-        """ "mnist loss_tr", "worst acc_te", "mean acc_te"."""
-        return f"{self.where(place)} {MEASURE_NAMES[self.columns[place].measure]}"
+        return f"{column.where} trained" if is_apart else column.where
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> tuple[str, ...]:
         """ "opt λ=0.01: nearly all weight on svhn (3 of 5 runs)", for all rows."""
-        return [f"{row.label}: {line}" for row in self.rows for line in row.warnings]
+        return tuple(f"{row.label}: {line}" for row in self.rows for line in row.warnings)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> tuple[str, ...]:
         """What runs noted, each line once with the rows that it holds for."""
         rows: dict[str, list[str]] = {}
         for row in self.rows:
             for line in row.notes:
                 rows.setdefault(line, []).append(row.label)
-        return [f"{', '.join(labels)}: {line}" for line, labels in rows.items()]
+        return tuple(f"{', '.join(labels)}: {line}" for line, labels in rows.items())
 
     @property
     def caption(self) -> str:
         """What the numbers are: for every format the same words."""
-        return caption(self)
+        return "".join(_caption(self))
 
-    def marks(self, row: int, column: int) -> Mark:
+    @property
+    def sheet(self) -> Sheet:
+        """All columns; of what a reader is shown the domains, the worst case and the mean."""
+        sheet = make_sheet(
+            f"results of {self.data}",
+            self.rows,
+            _fields(self),
+            caption=self.caption,
+            warnings=self.warnings,
+            notes=self.notes,
+            letters=LETTERS.get(len(self.domains) or 1, "tiny"),
+        )
+        rows = (
+            dataclasses.replace(line, published=row.published, warned=bool(row.warnings))
+            for line, row in zip(sheet.rows, self.rows, strict=True)
+        )
+        return dataclasses.replace(sheet, rows=tuple(rows))
+
+    @property
+    def worst_first(self) -> Sheet:
+        """For a page: the worst test accuracy, n and cfg, the unseen domains, the other worst-case
+        columns, the mean, then the domains; of many domains the worst one beside its accuracy."""
+
+        def rank(column: Quantity) -> int:
+            if column == WORST_TEST_ACCURACY:
+                return 0
+            others = 4 if column.domain is not None else 2 if column.is_worst else 3
+            return 1 if column.unseen else others
+
+        shown = sorted(filter(self.is_shown, self.columns), key=rank)
+        numbers = [f"{column.name}_mean" for column in shown]
+        counts = ["worst_domain"] * self.is_many + ["n", "configurations"]
+        place = 1 if self.domains else 0
+        order = ["method", *numbers[:place], *counts, *numbers[place:]]
+        return self.sheet.arranged(dict.fromkeys(order))
+
+    def mark(self, value: Value, column: Quantity) -> Mark:
         """Whether a worst-case value is the column's best or second of our rows: by the means as
         printed, so that equal numbers are marked alike."""
-        cell = self.rows[row].cells[column]
-        quantity = self.columns[column]
-        if not quantity.is_worst or not isinstance(cell, Estimate):
+        if not column.is_worst or not isinstance(value, Estimate):
             return ""
-        ours = [one.cells[column] for one in self.rows]
-        printed = {_printed(one, quantity) for one in ours if isinstance(one, Estimate)}
-        ranked = sorted(printed, reverse=not quantity.is_loss)[:2]
-        if len(printed) < 2 or _printed(cell, quantity) not in ranked:
+        place = self.columns.index(column)
+        ours = [row.cells[place] for row in self.rows]
+        printed = {float(column.metric.text(x.mean)) for x in ours if isinstance(x, Estimate)}
+        ranked = sorted(printed, reverse=column.metric.better == "larger")[:2]
+        own = float(column.metric.text(value.mean))
+        if len(printed) < 2 or own not in ranked:
             return ""
-        return "best" if _printed(cell, quantity) == ranked[0] else "second"
+        return "best" if own == ranked[0] else "second"
 
 
 def build_table(
@@ -173,67 +176,110 @@ def build_table(
     )
 
 
-def measured_as(
-    group: Group, columns: Sequence[Quantity]
-) -> list[tuple[str, tuple[Quantity, ...]]]:
-    """(label, what stands in the columns): the last model, and the averaged one where it is."""
-    rows = [(group.label, tuple(columns))]
-    if all(returns_average(one) for one in group.selected):
-        rows.append((f"{group.label} {AVERAGED}", tuple(averaged(column) for column in columns)))
-    return rows
-
-
-def _rows(group: Group, columns: Sequence[Quantity]) -> list[Row]:
+def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
+    many = is_many(group.runs[0].domains)
     rows = [
         Row(
             label,
             group.seeds,
-            tuple(group.estimate(quantity) for quantity in quantities),
+            tuple(map(group.estimate, quantities)),
             configurations=group.configurations,
-            worst_domain=_worst_domain(group, quantities),
+            # on the split of the last column: the test set
+            worst_domain=worst_domain(group, quantities[-1].split) if many else None,
         )
         for label, quantities in measured_as(group, columns)
     ]
-    warnings = (*messages(group.runs, "warnings"), *troubles(group))
-    said = {"warnings": warnings, "notes": messages(group.runs, "notes")}
-    return [dataclasses.replace(rows[0], **said), *rows[1:]]  # type: ignore[arg-type]
+    warnings = (*messages(group.runs, "warnings"), *other_warnings(group))
+    notes = messages(group.runs, "notes")
+    return [dataclasses.replace(rows[0], warnings=warnings, notes=notes), *rows[1:]]
 
 
-def _worst_domain(group: Group, quantities: Sequence[Quantity]) -> WorstDomain | None:
-    """Of many domains, on the split of the last column: the test set."""
-    many = is_many(group.runs[0].domains)
-    return worst_domain(group, quantities[-1].split) if many else None
+def _fields(table: Table) -> list[Field]:
+    """In the order of table.csv."""
+    names, group = ("worst_domain", "worst_in"), "Worst domain"
+    worst = field("worst domain", _worst_domain, *names, group=group)
+    return [
+        field("method", lambda row: row.label, "method"),
+        field(None, lambda row: SOURCE if row.published else "this report", "source"),
+        field("n", _ours(lambda row: len(row.seeds)), "n", kind="number", first="descending"),
+        field("cfg", _ours(lambda row: row.configurations), "configurations", kind="number"),
+        field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
+        field(None, _ours(lambda row: table.selection.name), "selection"),
+        *(_number(table, place) for place in range(len(table.columns))),
+        *([worst] if table.is_many else []),
+    ]
 
 
-def caption(table: Table) -> str:
+def _worst_domain(row: Row) -> Cell:
+    return Cell(NOTHING, (None, None)) if row.worst_domain is None else row.worst_domain.cell
+
+
+def _ours(value: Callable[[Row], object]) -> Callable[[Row], object]:
+    """Nothing where the row is published."""
+    return lambda row: None if row.published else value(row)
+
+
+def _number(table: Table, place: int) -> Field:
+    """<column>_mean and <column>_<kind of spread> in a CSV file, where published numbers stand in
+    the mean's column, as printed."""
+    column = table.columns[place]
+
+    def cell(row: Row) -> Cell:
+        value = row.cells[place]
+        if isinstance(value, Estimate):
+            mark = table.mark(value, column)
+            return estimate_cell(value, column.metric, table.spread, mark)
+        return Cell(value or NOTHING, (value, None))
+
+    where = table.where(column)
+    return field(
+        f"{where} {column.short}" if table.is_shown(column) else None,
+        cell,
+        f"{column.name}_mean",
+        f"{column.name}_{table.spread}",
+        kind="number",
+        group=where.capitalize() if column.domain is None else where,
+        measure=column.short,
+        first="ascending" if column.metric.better == "smaller" else "descending",
+        is_worst=column.is_worst,
+    )
+
+
+def _caption(table: Table) -> Iterator[str]:
     """What the numbers are, how they were chosen, and what ± is."""
-    text = (
+    yield (
         f"{table.data}: losses are mean cross entropy in nats, accuracies in percent. "
         f"{spread_words(table)} Every value is of {table.selection.words}, the same rule for every "
         "row; n counts seeds, cfg the configurations of the method that were run. Worst: the "
         "largest loss or lowest accuracy over the domains within each run, then averaged; the best "
         "is bold, the second underlined. Mean: uniform over the domains."
-        f"{worst_domain_words(table.domains)}"
     )
+    if table.is_many:
+        count = len(table.domains)
+        yield (
+            f" Of {count:,} domains the worst tenth is the mean over the {tenth(count):,} "
+            "with the largest loss or lowest accuracy, within each measurement as the worst is. "
+            "Worst domain: the one with the lowest test accuracy in most runs, and in how many. "
+            "Each domain's numbers are in domains.csv."
+        )
     if ADJUSTED_TEST_ACCURACY in table.columns:
-        text += (
+        yield (
             " Adjusted: the domains' test accuracies weighted by the sizes of their training sets."
         )
     if table.unseen:
-        text += (
+        yield (
             f" {UNSEEN}: kept out of training; worst, mean and best-val's choice are over the "
             "domains that train, of an individual model over those that the mixtures train on."
         )
     if table.subset is not None:
-        text += (
+        yield (
             " Training measurements before the last are of a fixed random part of the training set "
             f"(from {table.subset} examples a domain); test sets are always measured whole."
         )
-    if any(row.label.endswith(AVERAGED) for row in table.rows):
-        text += f" {AVERAGED}: the mean of all iterates' weights, in place of the last."
+    if any(row.label.endswith(AVERAGED_WORD) for row in table.rows):
+        yield f" {AVERAGED_WORD}: the mean of all iterates' weights, in place of the last."
     if any(row.published for row in table.rows):
-        text += f" Published: as printed in {SOURCE} ({NOT_PRINTED}: not stated there)."
-    return text
+        yield f" Published: as printed in {SOURCE} ({NOTHING}: not stated there)."
 
 
 def spread_words(table: Table) -> str:
@@ -241,25 +287,3 @@ def spread_words(table: Table) -> str:
     if any(len(row.seeds) > 1 for row in table.rows):
         return f"Mean ± {SPREAD_WORDS[table.spread]}; rows with n = 1 have no ±."
     return "n = 1: no ±."
-
-
-def cell_text(cell: Cell, column: Quantity, spread: SpreadKind = "std") -> str:
-    """ "84.00 ± 5.29"; a published number as printed, an en dash where there is none."""
-    if isinstance(cell, Estimate):
-        return estimate_text(cell, is_loss=column.is_loss, spread=spread)
-    return cell or NOT_PRINTED
-
-
-def heading(column: Quantity) -> str:
-    """As `Table.heading`, of a column by itself."""
-    return f"{where(column)} {MEASURE_NAMES[column.measure]}"
-
-
-def where(column: Quantity) -> str:
-    """ "mnist", "worst", "mean", "sketch (unseen)"."""
-    name = column.over if column.domain is None else column.domain
-    return clean(f"{name} {UNSEEN}" if column.unseen else name)
-
-
-def _printed(cell: Estimate, column: Quantity) -> float:
-    return float(estimate_texts(cell, is_loss=column.is_loss)[0])

@@ -1,11 +1,9 @@
 """The report's summary in a terminal, or as plain text where the output goes elsewhere."""
 
-import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -13,23 +11,25 @@ from rich.text import Text
 from robustmd.console import make_console
 from robustmd.report.compare import TreeComparison
 from robustmd.report.compare_page import compare_lines
+from robustmd.report.content import LEFT_OUT, SectionReport, relative
 from robustmd.report.estimate import SPREAD_WORDS
-from robustmd.report.fair_formats import chosen_text
-from robustmd.report.many import domains_text
-from robustmd.report.names import clean
-from robustmd.report.page import LEFT_OUT, relative, sentence
+from robustmd.report.fair import chosen_text
+from robustmd.report.names import clean, domains_text
+from robustmd.report.paired import Comparison
 from robustmd.report.quantities import (
     ADJUSTED_TEST_ACCURACY,
     MEAN_TEST_ACCURACY,
+    UNSEEN,
     WORST_TENTH_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
     WORST_TRAIN_LOSS,
     Quantity,
 )
-from robustmd.report.regret import alarms, regret_cells
+from robustmd.report.regret import alarms, bound_cell, measured_cell
+from robustmd.report.renderers import to_terminal
 from robustmd.report.report import Written
-from robustmd.report.result import SectionReport
-from robustmd.report.table import UNSEEN, WARNED, Table, cell_text, where
+from robustmd.report.sheet import WARNED
+from robustmd.report.table import Table
 
 COLOUR_OF_WORD = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "yellow"}
 SHOWN_PROBLEMS = 20
@@ -39,7 +39,6 @@ MANY = (
 )
 APART = f"; {UNSEEN}: kept out of training, and in no other column"
 ANY_WIDTH = 10_000
-STYLE_OF_MARK = {"best": "bold", "second": "underline", "": ""}
 
 
 def show(result: Written, stream: TextIO) -> None:
@@ -78,67 +77,30 @@ def show_comparison(found: TreeComparison, files: Sequence[Path], stream: TextIO
         _line(console, Text(clean(line)))
 
 
-def summary_text(result: Written) -> str:
-    """The same as plain text."""
-    out = io.StringIO()
-    show(result, out)
-    return out.getvalue()
-
-
 def _line(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=True)
 
 
-def _columns(table: Table) -> dict[str, Quantity]:
-    columns = [table.columns[place] for place in table.shown]
-    unseen = {f"{where(column)} test": column for column in columns if column.unseen}
-    if not table.domains:
-        return unseen
-    sized = ADJUSTED_TEST_ACCURACY in table.columns
-    adjusted = {"adjusted test": ADJUSTED_TEST_ACCURACY} if sized else {}
-    if table.is_many:
-        return {
-            "WORST test": WORST_TEST_ACCURACY,
-            **unseen,
-            "worst tenth test": WORST_TENTH_TEST_ACCURACY,
-            "mean test": MEAN_TEST_ACCURACY,
-            **adjusted,
-            "worst train loss": WORST_TRAIN_LOSS,
-        }
-    by_domain = {
-        clean(f"{domain} test"): Quantity("accuracy", "test", domain) for domain in table.domains
-    }
-    return by_domain | {
-        "WORST test": WORST_TEST_ACCURACY,
-        **unseen,
-        "worst train loss": WORST_TRAIN_LOSS,
-        "mean test": MEAN_TEST_ACCURACY,
-        **adjusted,
-    }
-
-
 def _table(table: Table) -> RichTable:
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    shown.add_column("method")
-    shown.add_column("n", justify="right")
-    shown.add_column("cfg", justify="right")
-    columns = _columns(table)
-    for heading in columns:
-        shown.add_column(Text(heading), justify="right")
-    if table.is_many:
-        shown.add_column("worst domain")
-    for i, row in enumerate(table.rows):
-        numbers = [_cell(table, i, quantity) for quantity in columns.values()]
-        style = "dim" if row.published else None
-        named = [Text(row.worst_text)] if table.is_many else []
-        shown.add_row(Text(row.title), row.n, row.configured, *numbers, *named, style=style)
-    return shown
-
-
-def _cell(table: Table, row: int, quantity: Quantity) -> Text:
-    column = table.columns.index(quantity)
-    text = cell_text(table.rows[row].cells[column], quantity, table.spread)
-    return Text(text, style=STYLE_OF_MARK[table.marks(row, column)])
+    """Accuracies on the test sets and the worst training loss."""
+    shown = filter(table.is_shown, table.columns)
+    unseen = {column: f"{column.where} test" for column in shown if column.unseen}
+    worst, loss = {WORST_TEST_ACCURACY: "WORST test"}, {WORST_TRAIN_LOSS: "worst train loss"}
+    means = {MEAN_TEST_ACCURACY: "mean test"}
+    if ADJUSTED_TEST_ACCURACY in table.columns:
+        means[ADJUSTED_TEST_ACCURACY] = "adjusted test"
+    if not table.domains:
+        columns = unseen
+    elif table.is_many:
+        tenth = {WORST_TENTH_TEST_ACCURACY: "worst tenth test"}
+        columns = worst | unseen | tenth | means | loss
+    else:
+        each = {Quantity("accuracy", "test", name): f"{name} test" for name in table.domains}
+        columns = each | worst | unseen | loss | means
+    named = {"worst_domain": None} if table.is_many else {}
+    numbers = {f"{quantity.name}_mean": title for quantity, title in columns.items()}
+    first = dict.fromkeys(("method", "n", "configurations"))
+    return to_terminal(table.sheet.arranged({**first, **numbers, **named}))
 
 
 def _legend(one: SectionReport) -> str:
@@ -157,10 +119,15 @@ def _differences(console: Console, one: SectionReport) -> None:
     if not one.comparisons:
         return
     _line(console, Text("Paired differences by seed, with 95 % t intervals", style="bold"))
-    for comparison in one.comparisons:
-        said = clean(sentence(comparison)).removesuffix(comparison.said)
-        _line(console, Text(said).append(comparison.said, COLOUR_OF_WORD[comparison.word]))
+    _sentences(console, one.comparisons)
     console.print()
+
+
+def _sentences(console: Console, found: Iterable[Comparison]) -> None:
+    """A line a comparison, its verdict in colour."""
+    for one in found:
+        text = Text(clean(one.sentence).removesuffix(one.said))
+        _line(console, text.append(one.said, COLOUR_OF_WORD[one.word]))
 
 
 def _fair(console: Console, one: SectionReport) -> None:
@@ -170,9 +137,7 @@ def _fair(console: Console, one: SectionReport) -> None:
         for tuned in one.fair.methods:
             budget = f"{tuned.configurations} configurations, {tuned.runs} runs"
             _line(console, Text(clean(f"{tuned.label}: {budget}; {chosen_text(tuned)}")))
-        for comparison in one.fair.comparisons:
-            said = clean(sentence(comparison)).removesuffix(comparison.said)
-            _line(console, Text(said).append(comparison.said, COLOUR_OF_WORD[comparison.word]))
+        _sentences(console, one.fair.comparisons)
         console.print()
     if one.front is not None:
         _line(console, Text(clean(one.front.answer)))
@@ -192,9 +157,11 @@ def _regrets(console: Console, one: SectionReport) -> None:
         return
     _line(console, Text("Measured regret per update [nats] and its proved bound", style="bold"))
     for row in one.regrets:
-        n, measured, bound, holds = regret_cells(row)
-        known = "no bound is proved" if row.bound is None else f"bound {bound}, holds: {holds}"
-        _line(console, Text(clean(f"{row.label}: {measured}, {known} (n = {n})")))
+        cell, known = measured_cell(row), "no bound is proved"
+        measured = " ± ".join(filter(None, (cell.text, cell.beside)))
+        if row.bound is not None:
+            known = f"bound {bound_cell(row).text}, holds: {row.holds}"
+        _line(console, Text(clean(f"{row.label}: {measured}, {known} (n = {len(row.runs)})")))
     for alarm in alarms(one.regrets):
         _line(console, Text(clean(alarm), style="bold red"))
     console.print()

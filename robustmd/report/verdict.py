@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from robustmd.report.estimate import CONFIDENCE, t_quantile
+from robustmd.runs.reducers import Better
 
-POINTS = 0.5  # of accuracy: nobody would choose a method for less
-SHARE_OF_LOSS = 0.05
 LEVEL = 0.05
 FEWEST = 3  # pairs that decide anything: two can agree by chance
 QUANTITIES = 3  # a method is compared in so many: one false word in twenty comparisons, not words
@@ -46,12 +45,6 @@ def difference(values: Iterable[float]) -> Difference:
     return Difference(mean, (mean - half, mean + half), n, (mean - wide, mean + wide))
 
 
-def margin(reference: float, *, is_loss: bool) -> float:
-    """Half width of the range around 0 that counts as no difference: 0.5 points of accuracy, or
-    5 % of the reference's loss [nats]."""
-    return SHARE_OF_LOSS * abs(reference) if is_loss else POINTS
-
-
 def is_too_coarse(found: Difference, within: float, resolution: float) -> bool:
     """Whether the interval lies inside ±`within` and says nothing: what is measured goes in steps
     of `resolution`, which is not smaller."""
@@ -63,7 +56,7 @@ def word(
     p: float | None,
     within: float,
     *,
-    smaller_is_better: bool,
+    better: Better,
     resolution: float = 0.0,
 ) -> Word:
     """One word for a paired difference of what is measured in steps of `resolution`.
@@ -81,7 +74,7 @@ def word(
     low, high = found.sure or found.interval
     if low <= 0 <= high or (p is not None and p > LEVEL):
         return "undecided"
-    return "better" if (found.mean < 0) == smaller_is_better else "worse"
+    return "better" if (found.mean < 0) == (better == "smaller") else "worse"
 
 
 def _is_inside(found: Difference, within: float) -> bool:

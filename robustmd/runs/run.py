@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
+from robustmd.runs.reducers import worst
 from robustmd.runs.series import Series
 from robustmd.runs.untrusted import Unreadable, read_table
 
@@ -82,6 +83,11 @@ class Run:
         return tuple(name for name in self.measured if name not in self.unseen)
 
     @property
+    def place(self) -> str:
+        """Its path below the outputs folder."""
+        return self.path.relative_to(self.root).as_posix()
+
+    @property
     def label(self) -> str:
         """Name of the method, for an individual model with the domain it was trained on."""
         return f"{self.method} {self.domain}" if self.domain else self.method
@@ -123,11 +129,11 @@ class Run:
 
     def worst_loss(self, split: str) -> float:
         """f_w = max_k f_k within this run [nats]."""
-        return max(self.loss(split, domain) for domain in self.domains)
+        return float(worst([self.loss(split, domain) for domain in self.domains], "smaller"))
 
     def worst_accuracy(self, split: str) -> float:
         """Acc_w = min_k Acc_k within this run [percent]."""
-        return min(self.accuracy(split, domain) for domain in self.domains)
+        return float(worst([self.accuracy(split, domain) for domain in self.domains], "larger"))
 
     def measurements(self) -> list[Measurement]:
         """metrics.csv, read now, row by row. Raises `UserError` where it cannot be read."""

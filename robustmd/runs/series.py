@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robustmd.runs.reducers import worst
+
 if TYPE_CHECKING:
     from robustmd.runs.run import Measurement
 
@@ -33,12 +35,28 @@ class Series:
     @property
     def worst_loss(self) -> np.ndarray:
         """f_w(t) = max_k f_k(W_t), [n]."""
-        return self.loss.max(axis=1)
+        return worst(self.loss, "smaller")
 
     @property
     def worst_accuracy(self) -> np.ndarray:
         """min_k Acc_k(W_t), [n]."""
-        return self.accuracy.min(axis=1)
+        return worst(self.accuracy, "larger")
+
+    def values(self, metric: str) -> np.ndarray:
+        """float64 [n, K] of "loss" or "accuracy"."""
+        found: np.ndarray = getattr(self, metric)
+        return found
+
+    def at(self, iterations: np.ndarray) -> Series:
+        """The measurements at these iterations."""
+        rows = np.isin(self.iterations, iterations)
+        return Series(
+            self.iterations[rows],
+            self.seconds[rows],
+            self.loss[rows],
+            self.accuracy[rows],
+            self.examples[rows],
+        )
 
 
 def history_of(rows: Iterable[Measurement], domains: Sequence[str]) -> Mapping[str, Series]:

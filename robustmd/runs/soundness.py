@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from robustmd.errors import listed
+from robustmd.runs.reducers import worst
 from robustmd.runs.run import Measurement, Run
 from robustmd.runs.series import Series
 from robustmd.runs.untrusted import MAX_INTEGER, Unreadable
@@ -69,13 +70,15 @@ def compare_with_summary(final: Final, run: Run) -> None:
         for domain, row in by_domain.items():
             for name in ("loss", "accuracy"):
                 _same(written, (split, domain, name), getattr(row, name), "final")
-    worst = run.summary.get("worst")
+    written_worst = run.summary.get("worst")
     # Runs from before summary.json named the unseen took the worst over them too.
     domains = run.domains if "unseen" in run.summary else run.measured
     for split in REQUIRED_SPLITS:
         rows = [final[split][domain] for domain in domains]
-        _same(worst, (split, "loss"), max(row.loss for row in rows), "worst")
-        _same(worst, (split, "accuracy"), min(row.accuracy for row in rows), "worst")
+        loss = worst([row.loss for row in rows], "smaller")
+        accuracy = worst([row.accuracy for row in rows], "larger")
+        _same(written_worst, (split, "loss"), float(loss), "worst")
+        _same(written_worst, (split, "accuracy"), float(accuracy), "worst")
 
 
 def _same(mapping: object, keys: Iterable[str], expected: float, top: str) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from robustmd.errors import UserError
 from robustmd.report.compare import compare_trees
-from robustmd.report.compare_page import compare_csv, compare_lines, compare_markdown
+from robustmd.report.compare_page import compare_lines, compare_markdown, pairings_sheet
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
+from robustmd.report.renderers import to_csv
 from robustmd.report.selection import Selection
 
 
@@ -111,7 +112,10 @@ def test_the_files_hold_every_pairing_with_every_digit(outputs, other):
         outputs.run(seed=seed, train={"a": (0.1 + seed / 3, 80.0), "b": (0.05, 90.0)})
         other.run(seed=seed, train={"a": (0.2 + seed / 3, 80.0), "b": (0.05, 90.0)})
     result, (one,) = found(outputs, other, WORST_TRAIN_LOSS)
-    rows = {row["quantity"]: row for row in csv.DictReader(compare_csv(result).splitlines())}
+    rows = {
+        row["quantity"]: row
+        for row in csv.DictReader(to_csv(pairings_sheet(result.pairings)).splitlines())
+    }
     row = rows["worst_train_loss"]
     assert float(row["mean_a"]) == one.a.mean
     assert float(row["difference"]) == one.difference.mean

@@ -8,11 +8,12 @@ import pytest
 
 from robustmd.report.aggregate import sections
 from robustmd.report.estimate import estimate
-from robustmd.report.numbers import difference_text, estimate_text
-from robustmd.report.paired import comparisons
-from robustmd.report.paired_table import paired_markdown
+from robustmd.report.numbers import estimate_text
+from robustmd.report.paired import comparisons, paired_sheet
 from robustmd.report.quantities import (
+    ACCURACY,
     ADJUSTED_TEST_ACCURACY,
+    LOSS,
     MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
     WORST_TRAIN_LOSS,
@@ -34,7 +35,7 @@ def test_mean_and_sample_standard_deviation():
     got = estimate([80.0, 82.0, 90.0])
     assert (got.mean, got.n) == (84.0, 3)
     assert got.std == pytest.approx(math.sqrt(28))
-    assert estimate_text(got, is_loss=False) == "84.00 ± 5.29"
+    assert estimate_text(got, ACCURACY) == "84.00 ± 5.29"
 
 
 @pytest.mark.parametrize(
@@ -42,14 +43,14 @@ def test_mean_and_sample_standard_deviation():
 )
 def test_the_three_spreads(kind, text):
     # s = sqrt(28) = 5.2915; sem = s/sqrt(3) = 3.0551; t_{0.975, 2} = 4.302653: 13.1448
-    assert estimate_text(estimate([80.0, 82.0, 90.0]), is_loss=False, spread=kind) == text
+    assert estimate_text(estimate([80.0, 82.0, 90.0]), ACCURACY, kind) == text
 
 
 @pytest.mark.parametrize("kind", ["std", "sem", "ci95"])
 def test_one_seed_has_no_spread(kind):
     got = estimate([80.0])
     assert got.spread(kind) is None
-    assert estimate_text(got, is_loss=False, spread=kind) == "80.00"
+    assert estimate_text(got, ACCURACY, kind) == "80.00"
 
 
 def test_no_value_is_refused():
@@ -62,20 +63,20 @@ def test_no_value_is_refused():
     [(4.0123, "4.012"), (0.0123, "0.012"), (0.00123, "0.0012"), (1e-9, "0.000000"), (0, "0.000")],
 )
 def test_small_losses_keep_two_digits(loss, text):
-    assert estimate_text(estimate([loss]), is_loss=True) == text
+    assert estimate_text(estimate([loss]), LOSS) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "is_loss", "text"),
+    ("value", "metric", "text"),
     [
-        (1.25, False, "+1.25"),
-        (-0.0314, True, "−0.031"),
-        (-0.001, False, "0.00"),
-        (0, True, "0.000"),
+        (1.25, ACCURACY, "+1.25"),
+        (-0.0314, LOSS, "−0.031"),
+        (-0.001, ACCURACY, "0.00"),
+        (0, LOSS, "0.000"),
     ],
 )
-def test_differences_are_signed(value, is_loss, text):
-    assert difference_text(value, is_loss=is_loss) == text
+def test_differences_are_signed(value, metric, text):
+    assert metric.difference_text(value) == text
 
 
 def test_the_worst_is_taken_within_each_run_then_averaged(outputs):
@@ -92,7 +93,7 @@ def test_worst_accuracies_over_three_seeds(outputs):
         outputs.run(seed=seed, test={"a": (0.5, accuracy), "b": (0.5, 99.0)})
     _, groups = groups_of(outputs)
     got = groups["even"].estimate(WORST_TEST_ACCURACY)
-    assert estimate_text(got, is_loss=False) == "84.00 ± 5.29"
+    assert estimate_text(got, ACCURACY) == "84.00 ± 5.29"
 
 
 def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs):
@@ -212,4 +213,4 @@ def test_the_baseline_is_what_is_asked_for_or_the_first_there_is(outputs, method
     assert {one.reference.split()[0] for one in found} == {baseline}
     assert baseline not in {one.method for one in found}
     assert f"{baseline}'s best domain" in found[2].what
-    assert f"method − {baseline}" in paired_markdown(found, Selection())
+    assert f"method − {baseline}" in paired_sheet(found, Selection()).columns[0].title

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from robustmd.report.aggregate import sections
-from robustmd.report.fair import fair
-from robustmd.report.fair_formats import choices_csv, fair_latex, fair_markdown
+from robustmd.report.fair import budget_sheet, choices_sheet, fair
 from robustmd.report.quantities import WORST_TEST_ACCURACY
+from robustmd.report.renderers import to_csv, to_latex, to_markdown
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
 from robustmd.runs.reader import collect
@@ -99,7 +99,7 @@ def test_the_budget_counts_configurations_runs_and_seconds(outputs):
     assert (even.configurations, even.runs, even.unfinished, even.seconds) == (2, 6, 0, 18.0)
     assert [one.label for one in found.references] == ["individual a"]
     assert {row.label for row in found.table.rows} == {"even", "opt"}
-    text = fair_markdown(found)
+    text = to_markdown(budget_sheet(found))
     assert "| even | 2 | 6 | 0 | 18 | learning_rate=0.1 (seed 0); learning_rate=0.2" in text
 
 
@@ -169,7 +169,7 @@ def test_runs_on_other_ground_are_counted_and_left_out(outputs):
 
 def test_every_choice_leads_back_to_its_run(outputs):
     fill(outputs)
-    rows = list(csv.DictReader(io.StringIO(choices_csv(fair_of(outputs)))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(choices_sheet(fair_of(outputs))))))
     assert len(rows) == 6
     assert (rows[0]["path"], rows[0]["of"]) == ("toy/even/lr0.1/seed=0", "2")
     assert float(rows[0]["worst_val_loss"]) == 0.3
@@ -189,6 +189,6 @@ def test_it_is_on_the_pages_and_in_the_folder(outputs, tmp_path):
 
 def test_the_latex_has_both_tables(outputs):
     fill(outputs)
-    text = fair_latex(fair_of(outputs))
-    assert text.count(r"\begin{table}") == 2
-    assert "The fair protocol" in text
+    results, budget, _ = map(to_latex, fair_of(outputs).sheets)
+    assert "The fair protocol" in results
+    assert r"even & 2 & 6 & 0 & 18 & learning\_rate=0.1 (seed 0); learning" in budget

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import summary_text
 
 from robustmd.report.report import write_report
-from robustmd.report.terminal import summary_text
 
 pytestmark = pytest.mark.usefixtures("tables_only")
 RUNS = Path(__file__).parent / "golden" / "runs"

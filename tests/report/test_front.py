@@ -7,9 +7,9 @@ import pytest
 
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import static_front
-from robustmd.report.front import front
-from robustmd.report.front_formats import front_csv
+from robustmd.report.front import front, front_sheet
 from robustmd.report.quantities import WORST_TRAIN_LOSS
+from robustmd.report.renderers import to_csv
 from robustmd.runs.reader import collect
 
 
@@ -100,7 +100,7 @@ def test_more_domains_are_drawn_as_worst_against_mean(outputs):
 
 def test_the_csv_has_every_point_and_method(outputs):
     fill(outputs)
-    rows = list(csv.DictReader(io.StringIO(front_csv(front_of(outputs), "std"))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(front_sheet(front_of(outputs), "std")))))
     assert [row["kind"] for row in rows] == ["fixed"] * 3 + ["learned"] * 2
     assert [row["best_fixed"] for row in rows[:3]] == ["no", "no", "yes"]
     assert float(rows[0]["a_train_loss_mean"]) == pytest.approx(0.901)

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import OutputsBuilder
+from conftest import OutputsBuilder, summary_text
 
 from robustmd.report import report
+from robustmd.report.quantities import WORST_TEST_ACCURACY
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
-from robustmd.report.terminal import summary_text
 
 GOLDEN = Path(__file__).parent / "golden"
 RUNS = GOLDEN / "runs"
@@ -101,8 +101,8 @@ def test_one_seed_is_n_1_and_has_no_plus_minus(result):
 
 def test_best_is_bold_and_second_underlined_among_our_rows_only(result):
     table = result.sections[0].table
-    column = next(i for i, c in enumerate(table.columns) if c.name == "worst_test_accuracy")
-    marks = {row.label: table.marks(i, column) for i, row in enumerate(table.rows)}
+    column, quantity = table.columns.index(WORST_TEST_ACCURACY), WORST_TEST_ACCURACY
+    marks = {row.label: table.mark(row.cells[column], quantity) for row in table.rows}
     assert {label: mark for label, mark in marks.items() if mark} == {
         "opt": "best",
         "even": "second",

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import OutputsBuilder
+from conftest import OutputsBuilder, summary_text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,16 +16,15 @@ from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
 from robustmd.report.figures.traces import read_trace
 from robustmd.report.front import Fixed, front
-from robustmd.report.many import MOST_NAMED, domains_text, some_text
+from robustmd.report.messages import other_warnings
+from robustmd.report.names import MOST_NAMED, domains_text, some_text
 from robustmd.report.paired import comparisons
 from robustmd.report.quantities import Quantity
 from robustmd.report.regret import regret_rows
+from robustmd.report.renderers import to_markdown
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selected, Selection
 from robustmd.report.table import build_table
-from robustmd.report.table_formats import to_markdown
-from robustmd.report.terminal import summary_text
-from robustmd.report.troubles import troubles
 from robustmd.runs.reader import collect
 from robustmd.runs.series import Series
 
@@ -97,7 +96,7 @@ def table_head(markdown):
 def test_nine_domains_are_many_and_eight_are_not(outputs, count, columns):
     outputs.run(train={f"d{k}": (0.1, 90.0) for k in range(count)})
     (section,), _ = sections(collect(outputs.root).runs)
-    assert table_head(to_markdown(build_table(section))).count("|") - 1 == columns
+    assert table_head(to_markdown(build_table(section).sheet)).count("|") - 1 == columns
 
 
 def test_tables_have_no_column_for_each_domain(made):
@@ -138,10 +137,8 @@ def test_every_domains_numbers_are_in_the_csv_files(made):
 
 def test_the_worst_domain_is_named_with_how_many_runs_it_is_the_worst_in(made):
     table = made.sections[0].table
-    assert [row.worst_text for row in table.rows] == [
-        f"{NAMES[0]} (3 of 3)",
-        f"{NAMES[7]} (2 of 3)",
-    ]
+    found = [row.worst_domain for row in table.rows]
+    assert [(one.name, one.runs, one.of) for one in found] == [(NAMES[0], 3, 3), (NAMES[7], 2, 3)]
     assert f"{NAMES[7]} (2 of 3)" in text_of(made, "table.md")
     assert r"rotate\_63\_sigma\_8 \\" in text_of(made, "table.tex")
     assert r"& (2 of 3) \\" in text_of(made, "table.tex")
@@ -248,7 +245,7 @@ def test_a_batch_loss_that_is_not_there_leaves_the_weights(outputs, empty):
 def test_constant_models_are_one_warning(outputs):
     outputs.run(train=dict.fromkeys(NAMES, (1.0, 50.0)), constant=NAMES)
     (section,), _ = sections(collect(outputs.root).runs)
-    assert troubles(section.groups[0]) == (
+    assert other_warnings(section.groups[0]) == (
         "predicts one class for every test image of rotate_0_sigma_0 (1 of 1 run), "
         f"rotate_9_sigma_4 (1 of 1 run), rotate_18_sigma_8 (1 of 1 run) and {K - 3} more",
     )

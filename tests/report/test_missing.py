@@ -6,7 +6,7 @@ import shlex
 import pytest
 from hydra import compose, initialize_config_module
 
-from robustmd.report.commands import command_for
+from robustmd.report.missing import command_for
 from robustmd.report.report import write_report
 from robustmd.runs.reader import collect
 

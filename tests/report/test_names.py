@@ -1,6 +1,7 @@
 """Names from configs, made fit for where they are shown."""
 
 import pytest
+from conftest import summary_text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,7 +9,6 @@ from robustmd.errors import printable
 from robustmd.report import report
 from robustmd.report.names import clean, latex, markdown
 from robustmd.report.style import figure_text
-from robustmd.report.terminal import summary_text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from robustmd.report.aggregate import sections
-from robustmd.report.regret import ROUNDING, regret_csv, regret_rows, unreadable_regrets
+from robustmd.report.regret import ROUNDING, regret_rows, regret_sheet, unreadable_regrets
+from robustmd.report.renderers import to_csv
 from robustmd.runs.reader import collect
 
 GOOD = {"measured": 0.1, "bound": 0.2, "mu": 1.5, "updates": 100}
@@ -27,7 +28,7 @@ def test_mean_and_spread_over_the_runs_that_recorded_one(outputs):
     assert row.measured.std == pytest.approx(0.1 / math.sqrt(2))
     assert row.bound.mean == pytest.approx(0.3)
     assert row.holds == "yes"
-    (line,) = csv.DictReader(io.StringIO(regret_csv([row])))
+    (line,) = csv.DictReader(io.StringIO(to_csv(regret_sheet([row]))))
     assert (line["n"], line["seeds"], line["mu_max"]) == ("2", "0 1", "3.0")
     assert (line["holds"], line["broken_seeds"]) == ("yes", "")
 
@@ -53,7 +54,7 @@ def test_one_run_above_its_own_bound_is_enough(outputs):
     assert row.measured.mean < row.bound.mean
     assert row.holds == "NO"
     assert [run.seed for run, _ in row.broken] == [0]
-    (line,) = csv.DictReader(io.StringIO(regret_csv([row])))
+    (line,) = csv.DictReader(io.StringIO(to_csv(regret_sheet([row]))))
     assert (line["holds"], line["broken_seeds"]) == ("NO", "0")
 
 

@@ -11,10 +11,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from conftest import summary_text
 
 from robustmd.errors import UserError
 from robustmd.report.report import write_report
-from robustmd.report.terminal import summary_text
 
 GOLDEN = Path(__file__).parent / "golden"
 RUNS = GOLDEN / "runs"
@@ -36,7 +36,7 @@ def test_damage_is_listed_and_the_rest_is_right(outputs, tmp_path):
     page = result.page.read_text("utf-8")
     (section,) = result.sections
     even = section.table.rows[0]
-    assert (even.label, even.n) == ("even", "2")
+    assert (even.label, even.seeds) == ("even", (0, 1))
     assert "80.50 ± 0.71" in page
     assert [line.partition(" in it: ")[0] for line in even.warnings] == [
         "seed 2 is not",
@@ -93,7 +93,7 @@ def test_an_averaged_model_has_a_row_of_its_own(outputs, tmp_path):
                 stream.write(f"100,10.0,{split},{domain},0.125,{60 + seed},40\n")
     result = write_report(outputs.root, tmp_path / "report")
     last, mean = result.sections[0].table.rows
-    assert (last.label, mean.label, mean.n) == ("minimax", "minimax (averaged)", "2")
+    assert (last.label, mean.label, mean.seeds) == ("minimax", "minimax (averaged)", (0, 1))
     assert [cell.mean for cell in mean.cells] == [0.125, 60.5, 60.5] * 2 + [60.5, 60.5, 0.125, 60.5]
     assert last.cells[0].mean == 0.5
     runs = list(csv.DictReader((tmp_path / "report" / "toy" / "runs.csv").open()))
@@ -212,7 +212,7 @@ def test_two_hundred_runs(outputs, tmp_path):
             folder, settings = f"{lam:08d}", {"lam": lam + 0.5}
             outputs.run("opt", seed, curve=curve, settings=settings, folder=folder)
     result = write_report(outputs.root, tmp_path / "report")
-    assert [row.n for row in result.sections[0].table.rows] == ["20"] * 10
+    assert [len(row.seeds) for row in result.sections[0].table.rows] == [20] * 10
 
 
 def command(*arguments, cwd, **environment):

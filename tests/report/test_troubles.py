@@ -5,14 +5,14 @@ import json
 import pytest
 
 from robustmd.report.aggregate import sections
-from robustmd.report.troubles import troubles
+from robustmd.report.messages import other_warnings
 from robustmd.runs.reader import collect
 
 
 def lines_of(outputs):
     found = collect(outputs.root)
     (section,), _ = sections(found.runs, problems=found.problems)
-    return [troubles(group) for group in section.groups]
+    return [other_warnings(group) for group in section.groups]
 
 
 def test_a_diverged_seed_is_said_beside_its_row(outputs):

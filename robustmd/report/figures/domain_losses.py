@@ -13,7 +13,7 @@ from robustmd.report.figures.lines import Line, Panel, line_figure
 from robustmd.report.figures.quantities import loss_quantiles
 from robustmd.report.figures.traces import Trace
 from robustmd.report.figures.worst_case import PART
-from robustmd.report.many import is_many
+from robustmd.report.names import is_many
 from robustmd.report.style import place_style
 
 MOST_PANELS = 12

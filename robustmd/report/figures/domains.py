@@ -11,7 +11,7 @@ from robustmd.report.figures.bars import axes_of
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.figures.groups import chosen, left_out_words
 from robustmd.report.figures.lines import log_labels, wrapped
-from robustmd.report.many import is_many
+from robustmd.report.names import is_many
 from robustmd.report.paired import reference_for
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
@@ -72,7 +72,7 @@ def _pairs(section: Section) -> list[Pair]:
 
 def test_losses(group: Group) -> np.ndarray:
     """[K] nats, the mean over the group's seeds."""
-    return np.mean([one.losses["test"] for one in group.selected], axis=0)
+    return np.mean([one.means("loss", "test") for one in group.selected], axis=0)
 
 
 def _panel(axis: Axes, group: Group, other: Group, look: Style, ends: tuple[float, float]) -> None:

@@ -9,7 +9,7 @@ from PIL import Image
 from robustmd.report.aggregate import Section
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.licences import licences_of, may_be_shown
-from robustmd.report.many import is_many, some_text
+from robustmd.report.names import is_many, some_text
 from robustmd.report.style import figure_style, figure_text
 from robustmd.runs import files
 from robustmd.runs.untrusted import Unreadable, read_bytes

@@ -23,12 +23,11 @@ from robustmd.report.figures import (
 )
 from robustmd.report.figures.drawn import Drawn
 from robustmd.report.figures.traces import read_traces
-from robustmd.report.many import is_many
-from robustmd.report.names import clean
+from robustmd.report.names import clean, is_many
 from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
-    from robustmd.report.result import SectionReport
+    from robustmd.report.content import SectionReport
 
 
 def draw_all(one: "SectionReport") -> Iterator[Drawn]:

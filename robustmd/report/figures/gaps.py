@@ -10,7 +10,7 @@ from robustmd.report.figures.lines import Panel, line_figure
 from robustmd.report.figures.quantities import discrepancy, drift, loss_range, middle_range
 from robustmd.report.figures.traces import Trace
 from robustmd.report.figures.worst_case import PART, endings
-from robustmd.report.many import is_many
+from robustmd.report.names import is_many
 
 MIDDLE = "difference of losses [nats]"
 RANGE = "largest − smallest loss [nats]"

@@ -22,7 +22,7 @@ from robustmd.report.figures.quantities import (
     loss_range,
 )
 from robustmd.report.figures.traces import Trace
-from robustmd.report.many import is_many
+from robustmd.report.names import is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import UNSET, frozen
 from robustmd.report.style import (

@@ -11,8 +11,8 @@ from robustmd.report.figures.groups import chosen, group_lines, left_out_words, 
 from robustmd.report.figures.lines import Panel, line_figure
 from robustmd.report.figures.traces import Trace
 from robustmd.report.figures.worst_case import endings
-from robustmd.report.many import some_text
-from robustmd.report.table import UNSEEN
+from robustmd.report.names import some_text
+from robustmd.report.quantities import UNSEEN
 from robustmd.runs.series import Series
 
 YLABEL = "test accuracy [%]"

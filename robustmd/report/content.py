@@ -1,0 +1,226 @@
+"""What a report says: all its numbers, before there is a file."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from robustmd.errors import UserError
+from robustmd.report.aggregate import Section, sections, table_of
+from robustmd.report.compute import ComputeRow, compute_rows, compute_sheet
+from robustmd.report.domains_table import domains_sheet
+from robustmd.report.estimate import SpreadKind
+from robustmd.report.fair import Fair, choices_sheet, fair
+from robustmd.report.front import Front, front, front_sheet
+from robustmd.report.leave_one_out import LeaveOneOut, leave_one_out
+from robustmd.report.manifest import own_folders
+from robustmd.report.missing import Missing, missing_runs
+from robustmd.report.names import clean
+from robustmd.report.paired import Comparison, comparisons, paired_sheet
+from robustmd.report.regret import RegretRow, regret_rows, regret_sheet, unreadable_regrets
+from robustmd.report.run_list import RunEntry, left_out_entry, runs_sheet, section_entries
+from robustmd.report.selection import Selection
+from robustmd.report.sheet import Sheet
+from robustmd.report.table import Table, build_table
+from robustmd.runs.reader import Collection, collect
+from robustmd.runs.run import Problem
+
+LEFT_OUT = {
+    "run": "run left out",
+    "measurement": "measurement left out",
+    "directory": "passed over",
+    "remark": "remark",
+}
+
+
+@dataclass(frozen=True)
+class DrawnFile:
+    """One figure of a section, as it lies in the report: <folder>/<name>.png and .pdf. `alt` is
+    what someone who cannot see it should know."""
+
+    name: str
+    title: str
+    caption: str
+    png: bytes
+    alt: str = ""
+
+
+@dataclass(frozen=True)
+class SectionFiles:
+    """What lies in a section's folder: the names of its tables, and its figures."""
+
+    tables: tuple[str, ...]
+    figures: tuple[DrawnFile, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of every file."""
+        drawn = (f"{one.name}.{kind}" for one in self.figures for kind in ("png", "pdf"))
+        return (*self.tables, *drawn)
+
+
+@dataclass(frozen=True)
+class SectionReport:
+    """What was made of one data set. `entries` are all its run directories; `fair` and `front` are
+    there where the runs are a fair protocol or a static front."""
+
+    section: Section
+    table: Table
+    comparisons: tuple[Comparison, ...]
+    regrets: tuple[RegretRow, ...]
+    compute: tuple[ComputeRow, ...]
+    missing: tuple[Missing, ...]
+    entries: tuple[RunEntry, ...]
+    fair: Fair | None = None
+    front: Front | None = None
+
+    @property
+    def sheets(self) -> Mapping[str, Sequence[Sheet]]:
+        """{file in the section's folder: the tables in it}."""
+        spread = self.table.spread
+        found = {
+            **table_files(self.table),
+            "runs.csv": [runs_sheet(self.section)],
+            "compute.csv": [compute_sheet(self.compute)],
+        }
+        if self.table.is_many:
+            found["domains.csv"] = [domains_sheet(self.section, spread)]
+        if self.comparisons:
+            found |= _in("paired", "md csv", paired_sheet(self.comparisons, self.table.selection))
+        if self.regrets:
+            found |= _in("regret", "md csv", regret_sheet(self.regrets))
+        if self.fair is not None:
+            found["fair.md"] = self.fair.sheets
+            found["fair.tex"] = self.fair.sheets[:2]
+            found["fair.csv"] = self.fair.sheets[:1]
+            found["fair_choices.csv"] = [choices_sheet(self.fair)]
+            found["fair_paired.csv"] = [self.fair.paired]
+        if self.front is not None:
+            found["static_front.csv"] = [front_sheet(self.front, spread)]
+        return found
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it. `outputs` is resolved, `problems` are in the order of their paths, `entries` every
+    run directory: those of the sections, then those that are in none."""
+
+    outputs: Path
+    out: Path
+    selection: Selection
+    spread: SpreadKind
+    sections: tuple[SectionReport, ...]
+    leave_one_out: tuple[LeaveOneOut, ...]
+    problems: tuple[Problem, ...]
+    entries: tuple[RunEntry, ...]
+
+
+def table_files(table: Table) -> dict[str, Sequence[Sheet]]:
+    """{file: the table}, in every format."""
+    return _in("table", "md tex csv", table.sheet)
+
+
+def _in(name: str, formats: str, sheet: Sheet) -> dict[str, Sequence[Sheet]]:
+    return {f"{name}.{kind}": [sheet] for kind in formats.split()}
+
+
+def make_report(
+    outputs: Path,
+    out: Path,
+    data: str | None,
+    *,
+    selection: Selection,
+    spread: SpreadKind,
+    baseline: str | None = None,
+) -> Report:
+    """All numbers of a report; writes nothing. Raises `UserError` without a finished run, or
+    without one of `baseline`."""
+    collection = collect(outputs)
+    chosen = [run for run in collection.runs if data is None or run.data == data]
+    found, left_out = sections(chosen, selection, collection.problems)
+    if not found:
+        raise UserError(_nothing(collection, left_out, outputs, data))
+    found = _compared_with(baseline, found)
+    unreadable = [problem for section in found for problem in unreadable_regrets(section)]
+    own = own_folders(out, (section.folder for section in found))
+    problems = _relevant((*collection.problems, *left_out, *unreadable), own, data)
+    made = tuple(_section_report(s, selection, spread, left_out) for s in found)
+    entries = [entry for one in made for entry in one.entries]
+    listed = {entry.path for entry in entries}
+    for problem in problems:
+        path = clean(relative(problem.path, collection.outputs))
+        if problem.scope == "run" and path not in listed:
+            entries.append(left_out_entry(problem, collection.outputs))
+    apart = leave_one_out(found, selection, spread)
+    return Report(collection.outputs, out, selection, spread, made, apart, problems, tuple(entries))
+
+
+def _compared_with(baseline: str | None, found: Sequence[Section]) -> tuple[Section, ...]:
+    """The sections with the method that `--baseline` asks for."""
+    there = sorted({group.method for section in found for group in section.groups})
+    if baseline is not None and baseline not in there:
+        raise UserError(
+            f"--baseline {clean(baseline)}: no finished run of it; there are runs of: "
+            f"{', '.join(map(clean, there))}"
+        )
+    return tuple(replace(section, asked=baseline) for section in found)
+
+
+def _section_report(
+    section: Section, selection: Selection, spread: SpreadKind, left_out: Iterable[Problem]
+) -> SectionReport:
+    beside = {problem.path for problem in section.unfinished}
+    twice = [p for p in left_out if p.path not in beside and _is_in(p, section)]
+    return SectionReport(
+        section,
+        build_table(section, selection, spread),
+        comparisons(section),
+        regret_rows(section),
+        compute_rows(section, [p.run for p in twice if p.run is not None]),
+        missing_runs(section),
+        section_entries(section, twice),
+        fair(section, selection, spread),
+        front(section),
+    )
+
+
+def _is_in(problem: Problem, section: Section) -> bool:
+    run = problem.run
+    return run is not None and table_of(run) == table_of(section.runs[0])
+
+
+def _relevant(
+    problems: Iterable[Problem], own: Container[Path], data: str | None
+) -> tuple[Problem, ...]:
+    """Without the report's `own` folders, which may lie in outputs and are no runs, and without
+    other data sets."""
+    return tuple(
+        problem
+        for problem in sorted(problems, key=lambda p: p.path)
+        if not (problem.scope == "directory" and problem.path in own)
+        and (data is None or problem.run is None or problem.run.data == data)
+    )
+
+
+def _nothing(
+    collection: Collection, left_out: Sequence[Problem], outputs: Path, data: str | None
+) -> str:
+    if left_out:
+        return f"{outputs}: no run that the report's rule can take: {clean(left_out[0].reason)}"
+    if collection.runs:
+        names = ", ".join(sorted({clean(run.data) for run in collection.runs}))
+        return f"--data {data}: {outputs} has no finished run of it; there are runs of: {names}"
+    advice = "make some with `robustmd train -m method=even,opt seed=0,1`"
+    if not collection.problems:
+        return f"{outputs}: no runs in it; {advice}"
+    first = collection.problems[0]
+    where = clean(relative(first.path, collection.outputs))
+    count = len(collection.problems)
+    return (
+        f"{outputs}: no finished run among the {count} directories found (first: {where}: "
+        f"{clean(first.reason)}); {advice}"
+    )
+
+
+def relative(path: Path, outputs: Path) -> str:
+    """A path as a list shows it: below the outputs folder."""
+    return path.relative_to(outputs).as_posix()

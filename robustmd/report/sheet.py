@@ -1,0 +1,116 @@
+"""A table as data: what stands in it, before there is a format. `renderers` makes the formats."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Kind = Literal["text", "number", "long", "code"]
+Mark = Literal["", "best", "second", "broken", "better", "worse", "equivalent", "undecided"]
+VERDICTS = ("better", "equivalent", "undecided", "worse")
+NOTHING = "–"  # where there is no number
+WARNED = "†"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`text` is what a reader is shown, with what stands `beside` it: behind ± in a column of
+    numbers. `values` are what a CSV file has, with every digit, one for each of the column's
+    `names`; None is an empty field. `links`: (text, path) of files that a page leads to."""
+
+    text: str = ""
+    values: tuple[object, ...] = ()
+    beside: str = ""
+    mark: Mark = ""
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """`title` stands above what is shown; None: only a CSV file has the column, under `names`. No
+    names: a CSV file has it not.
+
+    `kind`: text; a number, aligned right; long text, which is folded; or code. Where columns have a
+    `group`, LaTeX shows it above those of it, and `measure` above each. `first`: how the first
+    click on the heading sorts. `is_worst`: what the whole is about, set apart by its background.
+    """
+
+    title: str | None
+    names: tuple[str, ...] = ()
+    kind: Kind = "text"
+    group: str = ""
+    measure: str = ""
+    first: Literal["ascending", "descending"] = "ascending"
+    is_worst: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """The first cell names it. `published`: printed elsewhere; `warned`: see the warnings."""
+
+    cells: tuple[Cell, ...]
+    published: bool = False
+    warned: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """`name` says what it is where there is no room for a `caption`. `alarms` stand above all else,
+    `warnings` and `notes` below. `letters`: their size in LaTeX."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    alarms: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    letters: str = "scriptsize"
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Places of the columns that a reader is shown."""
+        return tuple(i for i, column in enumerate(self.columns) if column.title is not None)
+
+    def arranged(self, titles: Mapping[str, str | None]) -> "Sheet":
+        """The columns of these names in a CSV file, in this order and with these titles; None: with
+        the title that it has."""
+        places = {column.names[0]: i for i, column in enumerate(self.columns) if column.names}
+        order = [places[name] for name in titles]
+        columns = tuple(
+            self.columns[place] if title is None else replace(self.columns[place], title=title)
+            for place, title in zip(order, titles.values(), strict=True)
+        )
+        rows = (replace(row, cells=tuple(row.cells[i] for i in order)) for row in self.rows)
+        return replace(self, columns=columns, rows=tuple(rows))
+
+
+Field = tuple[Column, Callable[[Any], Cell]]
+
+
+def field(
+    title: str | None, of: Callable[[Any], object], *names: str, kind: Kind = "text", **look: Any
+) -> Field:
+    """A column, and what stands in it of each item: a `Cell`, or one value as it is.
+
+    Args:
+        title: see `Column`.
+        of: an item's `Cell` or value.
+        names: in a CSV file.
+        kind: see `Column`.
+        look: `Column`'s others.
+    """
+
+    def cell(item: Any) -> Cell:
+        found = of(item)
+        if isinstance(found, Cell):
+            return found
+        return Cell(NOTHING if found is None else str(found), (found,) if names else ())
+
+    return Column(title, names, kind, **look), cell
+
+
+def make_sheet(name: str, items: Iterable[Any], fields: Sequence[Field], **rest: Any) -> Sheet:
+    """A row an item; `rest` is `Sheet`'s."""
+    columns = tuple(column for column, _ in fields)
+    rows = (Row(tuple(cell(item) for _, cell in fields)) for item in items)
+    return Sheet(name, columns, tuple(rows), **rest)
