@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's name for ours
 
     Plugins.instance().register(RowsSweeper)  # which it finds by itself in a wheel alone
-    outcomes: list[Outcome | Exception] = []
+    outcomes: list[Outcome | Exception | None] = []
     failures: list[Failure] = []
 
     # A function of its own for every call, so that a run can hand its outcome back; the jobs of a
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     @hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)
     def task(composed: DictConfig) -> None:
         with steady_streams():  # another process has streams of its own
-            outcomes.append(_listed(composed) if listing else _job(composed, failures))
+            outcomes.append((_listed if listing else _job)(composed, failures))
 
     with _arguments(arguments), _sweep_record() as record:
         try:
@@ -80,10 +80,10 @@ def main(arguments: Sequence[str]) -> int:
         return _conclude(failures)
 
 
-def _exit_code(outcome: Outcome | Exception) -> int:
+def _exit_code(outcome: Outcome | Exception | None) -> int:
     if isinstance(outcome, Exception):
         raise outcome
-    return outcome.exit_code
+    return outcome.exit_code if outcome else 0
 
 
 def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
@@ -122,17 +122,19 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
     return outcome
 
 
-def _listed(composed: DictConfig) -> Outcome | Exception:
+def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
     """Print one run of `--list`: its folder below paths.outputs, and what was typed for it."""
     try:
         config = typed(composed)
         names = config.data.names() or load_domains(config, lambda _: None).names
         identity = settings.number_changing(settings.as_dict(settings.settled(config, names)))
     except UserError as error:
+        if HydraConfig.get().mode == RunMode.MULTIRUN:
+            _note(Failure.of(error, _title(HydraConfig.get())), failures)
         return error
     folder = run_folder(Path(), identity, config.seed)
     print(folder, " ".join(as_typed(HydraConfig.get().overrides.task)))  # noqa: T201
-    return Outcome("listed", folder, "", 0)
+    return None
 
 
 def _note(failure: Failure, failures: list[Failure]) -> None:

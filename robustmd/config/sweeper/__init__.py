@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -26,6 +26,8 @@ from omegaconf import DictConfig, OmegaConf
 from robustmd.config.draws import drawn_rows
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
+from robustmd.settings import SECTIONS, leaves_of
+from robustmd.typed import unknown_key
 
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
 Row = Mapping[str, Any]
@@ -72,7 +74,8 @@ class RowsSweeper(Sweeper):
         rows = self._rows
         if self._tune is not None:
             rows = [*rows, *drawn_rows(self._tune)]
-        choosing = {key for row in rows for key in row} & typed.keys()
+        _check_sections(typed)
+        choosing = [key for key in typed if any(key in row for row in rows)]
         chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
         params = [f"{key}={value}" for key, value in self._params.items() if key not in typed]
         if self._leave_one_out and "data.unseen" not in typed:
@@ -100,6 +103,16 @@ def _plain(value: Any) -> Any:
     return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
+def _check_sections(typed: Iterable[str]) -> None:
+    """Refuse a misspelt key once, and not again for each run. Raises UserError."""
+    for key in typed:
+        section, _, name = key.partition(".")
+        if name and section in SECTIONS:
+            allowed = [f"{section}.{one}" for one, _ in leaves_of(SECTIONS[section])]
+            if key not in allowed:
+                raise UserError(unknown_key(key, allowed))
+
+
 def _key(override: Override) -> str:
     return override.key_or_group
 
@@ -108,13 +121,15 @@ def _chosen(rows: Sequence[Row], typed: Mapping[str, Override]) -> list[Row]:
     """The rows that have, of every key typed, one of the values typed."""
     found = list(rows)
     for key, override in typed.items():
-        wanted = {text.partition("=")[2] for text in _values(override)}
+        wanted = [text.partition("=")[2] for text in _values(override)]
+        there = {hydra_value(row[key]) for row in found if key in row}
+        unknown = [value for value in wanted if value not in there]
+        if unknown:
+            raise UserError(
+                f"{key}={unknown[0]}: no row of this experiment has it; {key} is one of "
+                f"{', '.join(sorted(there))}"
+            )
         found = [row for row in found if key in row and hydra_value(row[key]) in wanted]
-    if rows and not found:
-        first = next(iter(typed))
-        there = sorted({hydra_value(row[first]) for row in rows if first in row})
-        given = " ".join(str(o.input_line) for o in typed.values())
-        raise UserError(f"{given}: no row of this experiment; {first} is one of {', '.join(there)}")
     return found
 
 
