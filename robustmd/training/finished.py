@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
 
-from robustmd import settings
-from robustmd.backbones.networks.pretrained import WeightsFile
 from robustmd.config.plugins import described
-from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import judge, status_of
 from robustmd.runs.untrusted import Unreadable, read_json
 from robustmd.runs.writer import RunDirectory
+from robustmd.training.other_runs import recorded_identity
+from robustmd.training.plan import Plan
 
-SAME_FILES = {"data_fingerprint": "any", "weights_sha256": "any"}  # they are compared by themselves
 ELSE = "force=true trains anew in its place, paths.outputs=FOLDER elsewhere"
 
 
-def is_finished(
-    directory: RunDirectory,
-    config: settings.Config,
-    domains: DomainSet,
-    weights: WeightsFile | None,
-) -> bool:
-    """Whether `directory` holds the finished run of these settings, data and initial weights.
+def is_finished(plan: Plan) -> bool:
+    """Whether the plan's directory holds the finished run of its settings, data and weights.
 
     Raises:
         UserError: it holds a run of others, or one that was damaged after it had finished.
     """
+    config, directory = plan.config, plan.directory
     if config.force:
         return False
     try:
@@ -43,23 +35,21 @@ def is_finished(
     there, environment = directory.config(), directory.environment()
     if there is None or environment is None:
         return False
-    if not _same_settings(there, config):
+    if recorded_identity(there, plan.read) != canonical(plan.identity):  # whatever it has read
         raise UserError(
             f"{directory.path}: holds a run of other settings (see its config.yaml); {ELSE}"
         )
-    found = environment.get("data_fingerprint")
-    if found != domains.fingerprint:
-        raise UserError(
-            f"{directory.path}: that run read other data (fingerprint {str(found)[:12]}, now "
-            f"{domains.fingerprint[:12]}); {ELSE}"
-        )
-    begun, now = environment.get("weights_sha256"), weights.sha256 if weights else None
-    if begun != now:
-        raise UserError(
-            f"{directory.path}: that run began with other weights (sha256 {str(begun)[:12]}, now "
-            f"{str(now)[:12]}); {ELSE}"
-        )
-    changed = changed_code(directory, config)
+    for key, did, name in (
+        ("data_fingerprint", "read other data", "fingerprint"),
+        ("weights_sha256", "began with other weights", "sha256"),
+    ):
+        found, now = environment.get(key), plan.read[key]
+        if found != now:
+            raise UserError(
+                f"{directory.path}: that run {did} ({name} {str(found)[:12]}, now "
+                f"{str(now)[:12]}); {ELSE}"
+            )
+    changed = changed_code(plan)
     if changed and not has_finished and config.resume:
         raise UserError(
             f"{directory.path}: that run began with other code in {listed(changed)}; "
@@ -70,12 +60,12 @@ def is_finished(
     return has_finished
 
 
-def changed_code(directory: RunDirectory, config: settings.Config) -> list[str]:
+def changed_code(plan: Plan) -> list[str]:
     """The user's own modules whose file is not the one that the run there began with."""
-    recorded = (directory.environment() or {}).get("plugins")
+    recorded = (plan.directory.environment() or {}).get("plugins")
     plugins = recorded if isinstance(recorded, list) else []
     before = {p.get("module"): p.get("sha256") for p in plugins if isinstance(p, dict)}
-    now = described(config)
+    now = described(plan.config)
     return [str(p["module"]) for p in now if before.get(p["module"], p["sha256"]) != p["sha256"]]
 
 
@@ -101,12 +91,3 @@ def _check_whole(directory: RunDirectory) -> None:
             raise Unreadable(f"{name} is not what it was when the run finished")
     if not recorded:
         checkpoints.load_final_model(path)
-
-
-def _same_settings(there: Mapping[str, Any], config: settings.Config) -> bool:
-    try:
-        found = settings.identity_of(there, SAME_FILES)
-    except (KeyError, TypeError, AttributeError):  # not what a run of ours wrote
-        return False
-    wanted = settings.identity_of(settings.as_dict(config), SAME_FILES)
-    return bool(canonical(found) == canonical(wanted))

@@ -14,7 +14,7 @@ from robustmd import settings
 from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
 from robustmd.backbones import build_backbone
-from robustmd.backbones.networks.pretrained import WeightsFile, find_weights, load_weights
+from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
 from robustmd.domains.domain import DomainSet
 from robustmd.methods import build_adversary
 from robustmd.registry import BACKBONES, METHODS, BackboneFacts, MethodFacts
@@ -30,8 +30,7 @@ class Learner:
 
     `regret` measures the adversary's regret, for the methods that have one; `average` keeps
     W̄ = (1/T) Σ_t W_t, for the methods that return it; `logits` is the model as it computes in
-    `precision` (fp32, tf32 or bf16); `weights_file` is what the model began with, if with a file's
-    weights, and `notes` are lines about that and other things to be known of its beginning.
+    `precision` (fp32, tf32 or bf16); `notes` are lines about the weights that it began with.
     """
 
     model: nn.Module
@@ -41,7 +40,6 @@ class Learner:
     regret: RegretMeter | None = None
     average: IterateAverage | None = None
     precision: str = "fp32"
-    weights_file: WeightsFile | None = None
     notes: Sequence[str] = ()
     iteration: int = 0  # iterations done
     measured: int = -1  # the last iteration after which the model was measured
@@ -121,6 +119,7 @@ def build_learner(
     num_trained: int,
     device: torch.device,
     sizes: Sequence[int] | None = None,
+    weights: WeightsFile | None = None,
 ) -> Learner:
     """The learner as it is before the first iteration: the same initial weights on every device.
 
@@ -130,11 +129,11 @@ def build_learner(
         num_trained: K, the domains that train.
         device: where it goes.
         sizes: n_k, how many examples each of them trains on; for the methods that ask.
+        weights: the file that the model begins with, None: none.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
     seen = BackboneFacts(len(domains.classes), domains.image_size)
     model = build_backbone(config.backbone, seen)
-    weights = find_weights(config.backbone)
     head = BACKBONES.flag(config.backbone.name, "head")
     notes = [load_weights(model, weights, head)] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -152,6 +151,4 @@ def build_learner(
     regret = RegretMeter.of(adversary) if adversary.has_regret else None
     average = IterateAverage(model) if METHODS.flag(method.name, "averages") else None
     precision = config.runtime.precision
-    return Learner(
-        model, optimizer, schedule, adversary, regret, average, precision, weights, notes
-    )
+    return Learner(model, optimizer, schedule, adversary, regret, average, precision, notes)

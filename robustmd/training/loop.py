@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch.nn import functional
@@ -19,81 +19,44 @@ from robustmd.training.transfer import sent
 Iteration = Callable[[Learner, BatchStream, TrainingPool, History, Clock], None]
 
 
-@dataclass(frozen=True)
-class Events:
-    """What happens between iterations; each is called with the learner as it then is."""
+class Run(Protocol):
+    """What is trained on what, and what the loop asks for between two iterations."""
 
-    is_due: Callable[[int], bool]  # is a measurement due after this many iterations?
-    measure: Callable[[], None]
-    log: Callable[[], None]
-    checkpoint: Callable[[], None]
-    checkpoint_is_due: Callable[[int], bool]  # after this many iterations?
-    full_losses: Callable[
-        [], torch.Tensor
-    ]  # f(W_t), [K]: for adversaries that feed on the data set
-    check_stop: Callable[[], None]
+    learner: Learner
+    batches: BatchStream
+    pool: TrainingPool
+    history: History
+    clock: Clock
 
-
-def domain_losses(
-    logits: torch.Tensor,
-    labels: torch.Tensor,
-    num_domains: int,
-    absent: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """f̂ᵗ, [M]: mean cross entropy (nats) of each domain's share of the batch.
-
-    Args:
-        logits: float [M·m, C], the domains' equal shares one after another.
-        labels: int64 [M·m].
-        num_domains: M, the domains in the batch.
-        absent: bool [M, C], the classes that a domain does not have and whose logits are left out
-            of its loss; None: all count.
-    """
-    if absent is not None:
-        absent = absent.repeat_interleave(len(labels) // num_domains, dim=0)
-    logits = masked(logits.float(), absent)
-    per_example = functional.cross_entropy(logits, labels, reduction="none")
-    return per_example.view(num_domains, -1).mean(1)
+    @property
+    def iterations(self) -> int: ...
+    def measure_if_due(self) -> None: ...
+    def check_stop(self) -> None: ...
+    def full_losses(self) -> torch.Tensor: ...
+    def keep(self) -> None: ...
 
 
-def train(
-    learner: Learner,
-    iterations: int,
-    batches: BatchStream,
-    pool: TrainingPool,
-    history: History,
-    clock: Clock,
-    events: Events,
-    iteration: Iteration | None = None,
-) -> None:
-    """Run `learner` up to `iterations` (T): Alg. 1 and 2, with every rule for the weights p.
+def train(run: Run, iteration: Iteration) -> None:
+    """Train to the last iteration T: Alg. 1 and 2, with every rule for the weights p.
 
-    `iteration` does what `iterate` does, perhaps faster (see captured.py).
+    `iteration` is `iterate`, or does the same faster (see captured.py).
 
     The model's step takes p_t, and p_{t+1} comes from the same losses, at W_t. p is never
     differentiated through. Nothing in an iteration makes the host wait for the device.
 
     Raises:
         Diverged: a loss was not finite (seen when the history is read).
-        Interrupted: from `events.check_stop`, always between two iterations.
+        Interrupted: from `run.check_stop`, always between two iterations.
     """
-    while True:
-        if events.is_due(learner.iteration) and learner.measured < learner.iteration:
-            events.measure()
-            learner.measured = learner.iteration
-        if learner.iteration == iterations:
-            return
-        events.check_stop()
-
-        adversary = learner.adversary
+    learner, adversary = run.learner, run.learner.adversary
+    run.measure_if_due()
+    while learner.iteration < run.iterations:
+        run.check_stop()
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
-            adversary.update(events.full_losses())
-        (iteration or iterate)(learner, batches, pool, history, clock)
-
-        if history.full or learner.iteration == iterations:
-            events.log()
-        if learner.iteration < iterations and events.checkpoint_is_due(learner.iteration):
-            events.checkpoint()
+            adversary.update(run.full_losses())  # f(W_t), [K], over the whole training sets
+        iteration(learner, run.batches, run.pool, run.history, run.clock)
+        run.keep()
+        run.measure_if_due()
 
 
 def iterate(
@@ -149,6 +112,28 @@ def batch_losses(
     """f̂ᵗ, [M], from one forward pass over the shares of all domains in the batch."""
     logits = learner.training_logits(images)
     return domain_losses(logits, labels, len(draw.positions), pool.absent_classes(draw))
+
+
+def domain_losses(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    num_domains: int,
+    absent: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """f̂ᵗ, [M]: mean cross entropy (nats) of each domain's share of the batch.
+
+    Args:
+        logits: float [M·m, C], the domains' equal shares one after another.
+        labels: int64 [M·m].
+        num_domains: M, the domains in the batch.
+        absent: bool [M, C], the classes that a domain does not have and whose logits are left out
+            of its loss; None: all count.
+    """
+    if absent is not None:
+        absent = absent.repeat_interleave(len(labels) // num_domains, dim=0)
+    logits = masked(logits.float(), absent)
+    per_example = functional.cross_entropy(logits, labels, reduction="none")
+    return per_example.view(num_domains, -1).mean(1)
 
 
 def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:

@@ -6,7 +6,6 @@ was trained does not change with what lies in the outputs folder later.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -31,99 +30,89 @@ DIGITS = 6  # of f*; more would only make config.yaml hard to read
 class FinishedRuns:
     """The finished runs that a method may take numbers from.
 
-    config: of the run to come, settled. domains: its data. overrides: what the user typed, for the
-    command that makes a run that is missing.
+    config: of the run to come, settled. domains: its data. trained: the K domains that train.
+    overrides: what the user typed, for the command that makes a run that is missing.
     """
 
     config: settings.Config
     domains: DomainSet
+    trained: Sequence[str]
     overrides: Sequence[str] = ()
 
-    @property
-    def trained(self) -> tuple[str, ...]:
-        return settings.trained_domains(self.config, self.domains.names)
-
     def best_losses(self) -> tuple[list[float], str]:
-        """f*_k [K] of the trained domains, from individual runs on the same bytes, and a note.
+        """f*_k [K], the smallest final training loss of any run of Individual_k on its own domain,
+        and a note of which runs.
+
+        f*_k = min_W f_k(W) belongs to the domain, and every run on the same bytes bounds it from
+        above, of whatever seed, learning rate, momentum and weight decay: all runs of `regret` play
+        the same game.
 
         Raises:
             UserError: a domain has no such run; says what makes it.
         """
-        return _best_losses(self.config, self.domains, self.trained, self.overrides)
+        folder = Path(self.config.paths.outputs) / self.config.data.name / "individual"
+        fingerprint = self.domains.fingerprint
+        wanted = _protocol(settings.as_dict(self.config), fingerprint)
+        losses: dict[str, list[float]] = {name: [] for name in self.trained}
+        for run in collect(folder).runs if folder.is_dir() else ():
+            same_bytes = run.environment.get("data_fingerprint") == fingerprint
+            if run.domain in losses and same_bytes and _protocol(run.config, fingerprint) == wanted:
+                losses[run.domain].append(run.loss("train", run.domain))
+        if missing := [name for name, found in losses.items() if not found]:
+            raise UserError(
+                f"method.reference=null: no finished individual run of "
+                f"{listed(missing)} with these settings in {folder}; "
+                f"make them with `{_individual_command(self.overrides, missing)}`, or give "
+                "method.reference=[…], one number a domain"
+            )
+        best = {name: float(f"{min(found):.{DIGITS}g}") for name, found in losses.items()}
+        said = listed([f"{name} {loss:g} (of {len(losses[name])})" for name, loss in best.items()])
+        note = f"method.reference: smallest final training loss of individual runs: {said}"
+        return list(best.values()), note
 
     def mean_weights(self, path: str | None) -> tuple[list[float], str]:
-        """p̄ [K] of the runs of one configuration in the folder `path`, and a note.
+        """p̄ = (1/T) Σ_t p_t [K] of the runs of one configuration in the folder `path`, the mean
+        over their seeds, and a note of which runs.
 
         Raises:
             UserError: there are none, or they are of other domains.
         """
-        return _mean_weights(path, self.trained)
+        if path is None:
+            raise UserError(
+                "method=retrain: needs method.run=FOLDER, whose finished runs' mean weights to "
+                "take, or method.weights=[…], one number a domain"
+            )
+        runs = _runs_of_one_configuration(Path(whole("method.run", path)))
+        played = [_weights_of(run, self.trained) for run in runs]
+        weights = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
+        if not DISTRIBUTION.holds(weights):
+            raise UserError(
+                f"method.run={path}: its mean weights are {weights}, no distribution over the "
+                "domains"
+            )
+        seeds = ", ".join(str(run.seed) for run in runs)
+        said = f"the mean weights of method={runs[0].method} in {path} (seeds {seeds})"
+        return weights, f"method.weights: {said}"
 
 
-def with_numbers_of_runs(
-    config: settings.Config, domains: DomainSet, overrides: Sequence[str] = ()
-) -> tuple[settings.Config, list[str]]:
-    """The config with numbers in place of "take them from runs", and a note of which runs.
-
-    Args:
-        config: settled.
-        domains: the data; f* is of runs on the same bytes.
-        overrides: what the user typed, for the command that makes a run that is missing.
-
-    Raises:
-        UserError: a run that is needed is not there, not finished, or of other domains.
-    """
-    method, note = config.method.filled(FinishedRuns(config, domains, overrides))
-    return dataclasses.replace(config, method=method), [note] if note else []
+def recorded_identity(config: Mapping[str, Any], read: Mapping[str, Any]) -> Any:
+    """The canonical identity of a run, from its config.yaml and what it read (environment.json);
+    None for what no run of ours wrote."""
+    try:
+        return canonical(settings.identity_of(config, read))
+    except (KeyError, TypeError, AttributeError):
+        return None
 
 
-def _best_losses(
-    config: settings.Config,
-    domains: DomainSet,
-    trained: Sequence[str],
-    overrides: Sequence[str],
-) -> tuple[list[float], str]:
-    """f*_k: the smallest final training loss of any run of Individual_k on its own domain.
-
-    f*_k = min_W f_k(W) belongs to the domain, and every run bounds it from above, of whatever seed,
-    learning rate, momentum and weight decay: all runs of `regret` play the same game.
-    """
-    folder = Path(config.paths.outputs) / config.data.name / "individual"
-    wanted = _protocol(settings.as_dict(config), domains.fingerprint)
-    losses: dict[str, list[float]] = {name: [] for name in trained}
-    for run in collect(folder).runs if folder.is_dir() else ():
-        read = run.environment.get("data_fingerprint")
-        same_bytes = read == domains.fingerprint
-        if same_bytes and run.domain in losses and _protocol(run.config, read) == wanted:
-            losses[run.domain].append(run.loss("train", run.domain))
-    missing = [name for name in trained if not losses[name]]
-    if missing:
-        raise UserError(
-            f"method.reference=null: no finished individual run of "
-            f"{listed(missing)} with these settings in {folder}; "
-            f"make them with `{_individual_command(overrides, missing)}`, or give "
-            "method.reference=[…], one number a domain"
-        )
-    reference = [float(f"{min(losses[name]):.{DIGITS}g}") for name in trained]
-    said = listed(
-        [
-            f"{name} {loss:g} (of {len(losses[name])})"
-            for name, loss in zip(trained, reference, strict=True)
-        ]
-    )
-    return reference, f"method.reference: smallest final training loss of individual runs: {said}"
-
-
-def _protocol(config: Mapping[str, Any], fingerprint: Any) -> Any:
+def _protocol(config: Mapping[str, Any], fingerprint: str) -> Any:
     """What two runs must share for a loss of one to be a yardstick for the other: all but the
     method, when it is measured, and what every method tunes for itself."""
-    try:
-        identity = settings.identity_of(config, {"data_fingerprint": fingerprint})
-    except (KeyError, TypeError, AttributeError):  # config.yaml of another program, or by hand
+    identity = recorded_identity(config, {"data_fingerprint": fingerprint})
+    if identity is None:
         return None
     shared = {k: v for k, v in identity.items() if k not in ("method", "evaluation")}
     shared["training"] = {k: v for k, v in shared["training"].items() if k not in ITS_OWN}
-    return canonical(shared)
+    return shared
 
 
 def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str:
@@ -132,26 +121,6 @@ def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str
     names = ",".join(map(hydra_value, missing))
     return shlex.join(
         ["robustmd", "train", "-m", "method=individual", f"method.domain={names}", *kept]
-    )
-
-
-def _mean_weights(path: str | None, trained: Sequence[str]) -> tuple[list[float], str]:
-    """p̄ = (1/T) Σ_t p_t of the finished runs of one configuration, the mean over their seeds."""
-    if path is None:
-        raise UserError(
-            "method=retrain: needs method.run=FOLDER, whose finished runs' mean weights to take, "
-            "or method.weights=[…], one number a domain"
-        )
-    runs = _runs_of_one_configuration(Path(whole("method.run", path)))
-    played = [_weights_of(run, trained) for run in runs]
-    weights = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
-    if not DISTRIBUTION.holds(weights):
-        raise UserError(
-            f"method.run={path}: its mean weights are {weights}, no distribution over the domains"
-        )
-    seeds = ", ".join(str(run.seed) for run in runs)
-    return weights, (
-        f"method.weights: the mean weights of method={runs[0].method} in {path} (seeds {seeds})"
     )
 
 

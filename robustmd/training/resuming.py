@@ -22,7 +22,7 @@ SAME = ("packages", "cpu", "device", "threads", "robustmd", "git_commit")  # for
 def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
     """Take the run up from its newest checkpoint that can be used; rows written later are cut off.
 
-    What was passed over, and on what it goes on, is added to `session.resumed`.
+    What was passed over, and on what it goes on, is added to `session.state.resumed`.
 
     Args:
         session: as new; is left so where there is no such checkpoint.
@@ -34,11 +34,13 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
     damage: list[str] = []
     directory = session.directory
     if not _take_up_newest(session, damage.append):
-        session.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
+        session.state.resumed = (
+            [*damage, "begun anew: no checkpoint could be used"] if damage else []
+        )
         return False
     before = directory.environment()
-    session.resumed += damage
-    session.resumed.append(_note(session.learner.iteration, before, environment))
+    session.state.resumed += damage
+    session.state.resumed.append(_note(session.learner.iteration, before, environment))
     if before is None:
         directory.write_environment(environment)
     if directory.config() is None:
@@ -47,7 +49,7 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
 
 
 def _take_up_newest(session: Session, say: Callable[[str], None]) -> bool:
-    path, as_new = session.directory.path, copy.deepcopy(session.state())
+    path, as_new = session.plan.directory.path, copy.deepcopy(session.state.state_dict())
     parameters = sum(value.nbytes for value in as_new["learner"]["model"].values())
     most = 3 * parameters + ROOM
     for iteration, state in checkpoints.newest_first(path, say, most=most):
@@ -56,7 +58,7 @@ def _take_up_newest(session: Session, say: Callable[[str], None]) -> bool:
         except Exception as error:  # what torch raises for a state that does not fit is its own
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
             say(f"the checkpoint of iteration {iteration} cannot be used ({words}): passed over")
-            session.load_state(as_new)
+            session.state.load_state_dict(as_new)
         else:
             checkpoints.drop(path, after=iteration)  # their rows have just been cut off
             return True
@@ -66,18 +68,20 @@ def _take_up_newest(session: Session, say: Callable[[str], None]) -> bool:
 def _take_up(
     session: Session, iteration: int, state: Mapping[str, Any], as_new: Mapping[str, Any]
 ) -> None:
-    if state["belongs_to"] not in (session.belongs_to, session.belonged_to):
+    if not session.state.belongs_here(state):
         raise Unreadable("it is another run's")
     if not _fits(state, as_new):
         raise Unreadable("it holds values of other types or sizes")
     done, measured = state["learner"]["iteration"], state["learner"]["measured"]
     if done != iteration:
         raise Unreadable(f"it says iteration {done}")
-    total = session.config.training.iterations
+    total = session.iterations
     if iteration > total or not -1 <= measured <= iteration or measured == total:
         raise Unreadable("the run is not that long")
-    session.load_state(state)
-    session.directory.cut_back({name: Extent(*found) for name, found in state["extents"].items()})
+    session.state.load_state_dict(state)
+    session.plan.directory.cut_back(
+        {name: Extent(*found) for name, found in state["extents"].items()}
+    )
 
 
 def _fits(found: Any, as_new: Any) -> bool:

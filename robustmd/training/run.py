@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -25,9 +25,8 @@ from robustmd.training.environment import choose_device, describe
 from robustmd.training.finished import changed_code, is_finished
 from robustmd.training.history import Diverged
 from robustmd.training.memory import memory_for
-from robustmd.training.other_runs import with_numbers_of_runs
-from robustmd.training.placing import directory_of
-from robustmd.training.precision import allow_tf32, resolve_precision
+from robustmd.training.plan import Plan
+from robustmd.training.precision import allow_tf32
 from robustmd.training.progress import RunProgress
 from robustmd.training.resuming import go_on
 from robustmd.training.session import Session
@@ -84,48 +83,38 @@ def _run(
     stop: StopRequest,
 ) -> Outcome:
     begun = time.perf_counter()
+
+    def say(line: str) -> None:
+        console.print(line, highlight=False, soft_wrap=True)
+
     with stop.at_once():
         device = choose_device(config.runtime.device)
         _set_up_torch(config.runtime)
         weights = find_weights(config.backbone)
-        domains = load_domains(config, lambda line: _say(console, line))
-        given, config = config, _with_precision(settings.settled(config, domains.names), device)
-        for note in _index_notes(given.method, config.method):
-            _say(console, note)
-        config, taken = with_numbers_of_runs(config, domains, overrides)
-    weights_sha256 = weights.sha256 if weights else None
-    read = {"data_fingerprint": domains.fingerprint, "weights_sha256": weights_sha256}
-    directory = directory_of(config, read)
-    _refuse_links(directory.path, Path(config.paths.outputs or "."))
+        domains = load_domains(config, say)
+        plan = Plan.of(config, domains, device, weights, overrides)
+    for note in _index_notes(config.method, plan.config.method):
+        say(note)
+    directory = plan.directory
     announce(directory.path)
     try:
-        with directory.locked(lambda line: _say(console, line)):
-            if is_finished(directory, config, domains, weights):
-                changed = changed_code(directory, config)
+        with directory.locked(say):
+            if is_finished(plan):
+                changed = changed_code(plan)
                 words = "finished before; not trained again (force=true would)"
                 words += f"; since then {listed(changed)} changed" if changed else ""
                 return Outcome("kept", directory.path, words, 0, stop.code)
             with memory_for("the images and the model; choose a smaller backbone or fewer images"):
-                session = Session(config, domains, device, directory, stop)
-            session.learner.notes = (*session.learner.notes, *taken)
-            for note in session.learner.notes:
-                _say(console, note)
-            return _train(session, list(overrides), console, begun)
+                session = Session(plan, stop)
+            notes = [*session.learner.notes, *plan.notes]
+            for note in notes:
+                say(note)
+            return _train(session, notes, list(overrides), console, begun)
     except OSError as error:
         raise UserError(
             f"{error.filename or directory.path}: {error.strerror or error}; "
             "free or open that place, or choose another with paths.outputs=FOLDER"
         ) from None
-
-
-def _refuse_links(path: Path, outputs: Path) -> None:
-    """The user's own folder may be a link; one below it leads to where nobody asked to write."""
-    if path.resolve() != outputs.resolve() / path.relative_to(outputs):
-        raise UserError(f"{path}: a symbolic link below {outputs} leads elsewhere; remove it")
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, highlight=False, soft_wrap=True)
 
 
 def _set_up_torch(runtime: settings.Runtime) -> None:
@@ -134,20 +123,16 @@ def _set_up_torch(runtime: settings.Runtime) -> None:
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(runtime.deterministic)
+    allow_tf32(runtime.precision == "tf32")
 
 
-def _with_precision(config: settings.Config, device: torch.device) -> settings.Config:
-    """The config with the precision that `auto` takes here: it is part of the run's identity."""
-    precision = resolve_precision(config.runtime.precision, device)
-    allow_tf32(precision == "tf32")
-    return replace(config, runtime=replace(config.runtime, precision=precision))
-
-
-def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
-    config, directory = session.config, session.directory
-    notes = [*session.domains.notes, *session.learner.notes, *_begin(session, overrides, console)]
-    session.data_warnings = data_warnings(session.domains, config.paths.folder("cache"))
-    examples = example_sheet(session.domains)
+def _train(
+    session: Session, notes: list[str], overrides: list[str], console: Console, begun: float
+) -> Outcome:
+    plan, directory = session.plan, session.plan.directory
+    notes = [*plan.domains.notes, *notes, *_begin(session, overrides, console)]
+    session.data_warnings = data_warnings(plan.domains, plan.config.paths.folder("cache"))
+    examples = example_sheet(plan.domains)
     if examples is not None:
         directory.write_examples(examples)
     preparation = time.perf_counter() - begun
@@ -190,11 +175,10 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
 
 def _until_stopped(session: Session, console: Console) -> Interrupted | None:
     """Train to the end, or to where the run was asked to stop: then with a checkpoint."""
-    total = session.config.training.iterations
     try:
         with (
-            memory_for(_batch(session)),
-            RunProgress(console, total, session.learner.iteration) as bar,
+            memory_for(_batch(session.plan)),
+            RunProgress(console, session.iterations, session.learner.iteration) as bar,
         ):
             session.run(bar)
     except Interrupted as stop:
@@ -203,34 +187,33 @@ def _until_stopped(session: Session, console: Console) -> Interrupted | None:
     return None
 
 
-def _batch(session: Session) -> str:
-    size = session.config.training.batch_size
+def _batch(plan: Plan) -> str:
+    size = plan.config.training.batch_size
     return f"training.batch_size={size}; try {max(1, size // 2)}"
 
 
 def _begin(session: Session, overrides: list[str], console: Console) -> list[str]:
     """Start the directory, or go on from its last checkpoint. Returns what is to be noted."""
-    config, directory, begun = session.config, session.directory, session.learner.weights_file
-    with memory_for(_batch(session)):
+    plan, config = session.plan, session.plan.config
+    with memory_for(_batch(plan)):
         batches_hash = session.batches.fingerprint()
     environment = {
         "overrides": overrides,
         "folder": str(Path.cwd()),
-        **describe(session.device),
+        **describe(plan.device),
         "experiment": next(
             (o.partition("=")[2] for o in overrides if o.startswith("experiment=")), None
         ),
         "plugins": described(config),
-        "data_fingerprint": session.domains.fingerprint,
+        **plan.read,
         "initial_weights_hash": session.initial_weights_hash,
-        "weights_sha256": begun.sha256 if begun else None,
         "batches_hash": batches_hash,
     }
     if config.force or not config.resume or not go_on(session, environment):
-        directory.begin(settings.as_dict(config), environment)
-    for line in session.resumed:
-        _say(console, f"  {line}")
-    return [*_batch_notes(session, config), *session.resumed]
+        plan.directory.begin(settings.as_dict(config), environment)
+    for line in session.state.resumed:
+        console.print(f"  {line}", highlight=False, soft_wrap=True)
+    return [*_batch_notes(session), *session.state.resumed]
 
 
 def _index_notes(given: Any, settled: Any) -> list[str]:
@@ -241,12 +224,13 @@ def _index_notes(given: Any, settled: Any) -> list[str]:
     return [f"method.domain={index}: no domain is called so; by index it is {name}"]
 
 
-def _batch_notes(session: Session, config: settings.Config) -> list[str]:
+def _batch_notes(session: Session) -> list[str]:
     """What is not as it was asked for, or not as it is with fewer domains."""
-    batches, asked, notes = session.batches, config.training.batch_size, []
+    batches, notes = session.batches, []
+    asked = session.plan.config.training.batch_size
     if batches.samples_domains:
         notes.append(
-            f"each iteration draws {batches.domains_per_batch} of {len(session.trained)} domains, "
+            f"each iteration draws {batches.domains_per_batch} of {len(batches.sizes)} domains, "
             f"with {batches.share} of each's examples"
         )
     if batches.effective_batch != asked:

@@ -72,7 +72,7 @@ def summarise(
                 split: session.worst(split, unseen=True) for split in session.measures
             }
         summary["weights"] = dict(zip(session.trained, weights, strict=True))
-        means = [total / learner.iteration for total in session.weight_sums]
+        means = [total / learner.iteration for total in session.state.weight_sums]
         summary["weights_mean"] = dict(zip(session.trained, means, strict=True))
         if learner.average is not None:  # Alg. 1 returns p̄ with W̄
             averaged = learner.adversary.average.tolist()  # type: ignore[operator]

@@ -19,6 +19,7 @@ from robustmd.report.settings_key import settings_of
 from robustmd.runs.identity import run_folder
 from robustmd.runs.reader import collect
 from robustmd.settings import as_dict, number_changing
+from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module
 from robustmd.training import session as session_module
 
@@ -140,7 +141,9 @@ def test_a_checkpoint_named_by_the_place_goes_on(own: Own, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr(session_module.BatchStream, "draw", interrupting)
-        patch.setattr(session_module.Session, "belongs_to", session_module.Session.belonged_to)
+        names = plan_module.Plan.checkpoint_names.fget
+        by_place = property(lambda plan: names(plan)[::-1])
+        patch.setattr(plan_module.Plan, "checkpoint_names", by_place)
         first = own.as_once(own.train().directory)
     resumed = own.train()
     assert (resumed.status, resumed.directory) == ("finished", first)

@@ -1,0 +1,152 @@
+"""What a run will be, settled once before anything is built: later code reads it from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from robustmd import settings
+from robustmd.backbones.networks.pretrained import WeightsFile
+from robustmd.domains.domain import DomainSet
+from robustmd.errors import UserError
+from robustmd.runs.identity import canonical, config_hash, run_folder
+from robustmd.runs.writer import RunDirectory
+from robustmd.training.other_runs import FinishedRuns, recorded_identity
+from robustmd.training.precision import resolve_precision
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settled facts of one run.
+
+    config: checked against the data; names, numbers and the precision stand where `auto`, an index
+        or "take it from runs" stood.
+    domains: the data.
+    device: where the model and, where they fit, the images go.
+    weights: the file that the model begins with, if it begins with one's.
+    trained: the K domains that train, in order. unseen: those of `data.unseen`.
+    domains_per_batch: M, how many of the K each iteration draws.
+    read: what was read, as environment.json holds it.
+    identity: what can change a number, with what the files hold; `by_place` with where they lie.
+    directory: where the run is written, whether it is there or not.
+    notes: what is to be known of how it was settled.
+    """
+
+    config: settings.Config
+    domains: DomainSet
+    device: torch.device
+    weights: WeightsFile | None
+    trained: tuple[str, ...]
+    unseen: tuple[str, ...]
+    domains_per_batch: int
+    read: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    by_place: Mapping[str, Any]
+    directory: RunDirectory
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        config: settings.Config,
+        domains: DomainSet,
+        device: torch.device,
+        weights: WeightsFile | None = None,
+        overrides: Sequence[str] = (),
+    ) -> Plan:
+        """Settle them.
+
+        Args:
+            config: typed, its ranges checked.
+            overrides: what the user typed, for the command that makes a run that is missing.
+
+        Raises:
+            UserError: the settings do not go with the data or the device; a run whose numbers are
+                needed is missing; the directory is taken by a run on other bytes, or leads
+                elsewhere.
+        """
+        config = settings.settled(config, domains.names)
+        precision = resolve_precision(config.runtime.precision, device)
+        config = replace(config, runtime=replace(config.runtime, precision=precision))
+        trained = settings.trained_domains(config, domains.names)
+        others = FinishedRuns(config, domains, trained, overrides)
+        method, note = config.method.filled(others)
+        config = replace(config, method=method)
+
+        plain = settings.as_dict(config)
+        sha256 = weights.sha256 if weights else None
+        read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
+        identity, by_place = settings.identity_of(plain, read), settings.number_changing(plain)
+        folder = _folder(config, read, identity, by_place)
+        _refuse_links(folder, Path(config.paths.outputs))
+        return cls(
+            config=config,
+            domains=domains,
+            device=device,
+            weights=weights,
+            trained=trained,
+            unseen=settings.unseen_domains(config, domains.names),
+            domains_per_batch=settings.domains_per_batch(config, len(trained)),
+            read=read,
+            identity=identity,
+            by_place=by_place,
+            directory=RunDirectory(folder, further=bool(config.evaluation.metrics)),
+            notes=(note,) if note else (),
+        )
+
+    @property
+    def iterations(self) -> int:
+        """T."""
+        return self.config.training.iterations
+
+    @property
+    def checkpoint_names(self) -> tuple[str, str]:
+        """Which run on which bytes: a checkpoint of another one is not taken. The second is what
+        checkpoints have that are older than identities without paths."""
+        sha256 = self.read["weights_sha256"] or ""
+        ending = f"seed={self.config.seed} {self.domains.fingerprint} {sha256}"
+        return f"{config_hash(self.identity)} {ending}", f"{config_hash(self.by_place)} {ending}"
+
+
+def _folder(
+    config: settings.Config,
+    read: Mapping[str, Any],
+    identity: Mapping[str, Any],
+    by_place: Mapping[str, Any],
+) -> Path:
+    """The run's folder: where the settings name files, a run is also found under the name that it
+    had when their paths were part of it.
+
+    Raises:
+        UserError: without force=true, if a run of the same settings read other bytes from there.
+    """
+    named = run_folder(Path(config.paths.outputs), identity, config.seed)
+    if identity == by_place or named.is_dir():
+        return named
+    other = ""
+    for path in sorted(named.parents[1].glob(f"*/{named.name}")):
+        found, its_read = RunDirectory(path).config(), RunDirectory(path).environment()
+        if found is None or its_read is None:
+            continue
+        if recorded_identity(found, its_read) == canonical(identity):
+            return path
+        if recorded_identity(found, {}) == canonical(by_place):
+            same_data = its_read.get("data_fingerprint") == read["data_fingerprint"]
+            what = "began with other weights" if same_data else "read other data"
+            other = f"{path}: that run {what} from the same place"
+    if other and not config.force:
+        raise UserError(
+            f"{other}; force=true trains on what is there now beside it, "
+            "paths.outputs=FOLDER elsewhere"
+        )
+    return named
+
+
+def _refuse_links(path: Path, outputs: Path) -> None:
+    """The user's own folder may be a link; one below it leads to where nobody asked to write."""
+    if path.resolve() != outputs.resolve() / path.relative_to(outputs):
+        raise UserError(f"{path}: a symbolic link below {outputs} leads elsewhere; remove it")
