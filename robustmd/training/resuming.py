@@ -32,19 +32,16 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
         Whether the run goes on; else it has to begin.
     """
     damage: list[str] = []
-    directory = session.directory
+    directory, state = session.plan.directory, session.state
     if not _take_up_newest(session, damage.append):
-        session.state.resumed = (
-            [*damage, "begun anew: no checkpoint could be used"] if damage else []
-        )
+        state.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
         return False
     before = directory.environment()
-    session.state.resumed += damage
-    session.state.resumed.append(_note(session.learner.iteration, before, environment))
+    state.resumed += [*damage, _note(session.learner.iteration, before, environment)]
     if before is None:
         directory.write_environment(environment)
     if directory.config() is None:
-        directory.write_config(settings.as_dict(session.config))
+        directory.write_config(settings.as_dict(session.plan.config))
     return True
 
 

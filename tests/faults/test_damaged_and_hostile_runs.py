@@ -177,7 +177,7 @@ def test_a_checkpoint_cuts_no_other_file(
     torch.save(state, newest)
     train(run.parents[3], "method=opt")
     notes = json.loads((run / "summary.json").read_text())["notes"]
-    assert "it cuts other files than metrics.csv and weights.csv" in notes[0]
+    assert "it cuts other files than metrics.csv, weights.csv" in notes[0]
     assert state_of(victim) == before
     assert differences(run, finished) == []
 
