@@ -2,26 +2,35 @@
 
 Images are the same if all their pixels as prepared are. Two steps, so that most pixels are never
 read: of every image a checksum of the 1 KiB in its middle; then, of the images that share theirs
-with another, a digest of the whole. Memory: 16 bytes an image, and more only for duplicates.
+with another, a digest of the whole. Memory: 16 bytes an image, and more only for duplicates. They
+are looked for once: the answer is kept in paths.cache, by the data's fingerprint.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass
 from itertools import combinations, groupby
 from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 
+from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, DomainSet, Examples
+from robustmd.domains.lock import make_folder
+from robustmd.runs.files import write_atomically
 
 PROBE_BYTES = 1024
 DIGEST_BYTES = 16  # of blake2b: no two different images share one by chance
 SHOWN = 5  # pairs of splits in a warning
+VERSION = 3  # raise it when the same data gives another answer
+MANY = 500_000  # images, above which looking takes long enough to be said
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,41 @@ class _Part:
     images: np.ndarray
     rows: np.ndarray
     labels: np.ndarray
+
+
+def duplicates(
+    data: DomainSet, cache: Path, say: Callable[[str], None] = lambda line: None
+) -> tuple[Shared, ...]:
+    """`find_duplicates`, or what it found before in the same splits of the same data.
+
+    A cache that cannot be written only means that the next call looks again.
+    """
+    path = cache / f"duplicates-{_key(data)}.json"
+    kept = _read(path, data)
+    if kept is not None:
+        return kept
+    count = image_count(data)
+    if count > MANY:
+        say(f"looking for duplicates among {count:,} images (once; kept in {cache})")
+    found = find_duplicates(data)
+    with contextlib.suppress(OSError):
+        _write(path, found)
+    return found
+
+
+def known_duplicates(data: DomainSet, cache: Path) -> tuple[Shared, ...] | None:
+    """What was found before, or None."""
+    return _read(cache / f"duplicates-{_key(data)}.json", data)
+
+
+def image_count(data: DomainSet) -> int:
+    """Stored images in all splits of all domains."""
+    return sum(
+        len(stored_rows(examples))
+        for domain in data
+        for split in SPLITS
+        if (examples := domain.split(split)) is not None
+    )
 
 
 def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
@@ -180,3 +224,38 @@ def duplicate_warnings(found: tuple[Shared, ...]) -> list[str]:
 def _few(texts: list[str]) -> str:
     more = f" and {len(texts) - SHOWN} more pairs" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more
+
+
+def _key(data: DomainSet) -> str:
+    """Names the data and its splits: a validation split is not in the fingerprint."""
+    digest = hashlib.sha256(f"{VERSION} {data.fingerprint}".encode())
+    for domain in data:
+        for split in SPLITS:
+            examples = domain.split(split)
+            rows = None if examples is None else examples.rows
+            given = examples is not None
+            part = [domain.name, split, given, None if rows is None else array_sha256(rows)]
+            digest.update(json.dumps(part).encode())
+    return digest.hexdigest()[:16]
+
+
+def _write(path: Path, found: tuple[Shared, ...]) -> None:
+    make_folder(path.parent)
+    text = json.dumps({"version": VERSION, "shared": [astuple(shared) for shared in found]})
+    write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def _read(path: Path, data: DomainSet) -> tuple[Shared, ...] | None:
+    """The answer in the file; None where there is none, or it is not one of this data set."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content["version"] != VERSION:
+            return None
+        found = tuple(
+            Shared(Place(*first), Place(*second), *map(int, counts))
+            for first, second, *counts in content["shared"]
+        )
+        places = {Place(name, split) for name in data.names for split in SPLITS}
+        return found if all({s.first, s.second} <= places for s in found) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -103,7 +103,12 @@ def _listing(root: Path | None, manifest: Path | None, outside: bool) -> Listing
 
 
 def _checked(listing: Listing) -> Listing:
-    """A domain has train and test given for all of its files, or for none."""
+    """Two domains or more; each has train and test given for all of its files, or for none."""
+    if len(listing.domains) < 2:
+        names = ", ".join(listing.domains) or "none"
+        raise UserError(
+            f"{shown(listing.source)}: one domain or none ({names}); at least two are needed"
+        )
     for name, files in listing.by_domain.items():
         given = [file.split for file in files]
         if not any(given):

@@ -50,25 +50,12 @@ class Listing:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def in_order(
+    def of(
         cls, source: Path, folder: Path, files: Iterable[Listed], notes: Sequence[str] = ()
     ) -> Listing:
         """Sorted by domain, then path."""
         ordered = sorted(files, key=lambda file: (file.domain, clean(file.path)))
         return cls(source, folder, tuple(ordered), tuple(notes))
-
-    @classmethod
-    def of(
-        cls, source: Path, folder: Path, files: Iterable[Listed], notes: Sequence[str] = ()
-    ) -> Listing:
-        """As `in_order`. Raises UserError unless there are two domains or more."""
-        listing = cls.in_order(source, folder, files, notes)
-        if len(listing.domains) < 2:
-            names = ", ".join(listing.domains) or "none"
-            raise UserError(
-                f"{shown(source)}: one domain or none ({names}); at least two are needed"
-            )
-        return listing
 
     @cached_property
     def domains(self) -> tuple[str, ...]:

@@ -16,16 +16,16 @@ from robustmd.runs.files import write_atomically
 
 FILE = "manifest.json"
 FORMAT = 1
-MAX_BYTES = 1 << 20  # a manifest is a few kilobytes; anything large is not one
 _ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """key: the store's full name; sources: by file name (md5 of the content); arrays: by array
+    """key, content: of the recipe; sources: by file name (md5 of the content); arrays: by array
     name, kept in <name>.npy (`array_sha256` of the values)."""
 
     key: str
+    content: str
     sources: dict[str, FileState]
     arrays: dict[str, FileState]
 
@@ -34,6 +34,7 @@ class Manifest:
         content = {
             "format": FORMAT,
             "key": self.key,
+            "content": self.content,
             "sources": {name: _plain(state) for name, state in self.sources.items()},
             "arrays": {name: _plain(state) for name, state in self.arrays.items()},
         }
@@ -43,16 +44,15 @@ class Manifest:
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         """Raises FileNotFoundError without one, ValueError if it is not a manifest, OSError."""
-        with (folder / FILE).open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
         try:
-            if len(raw) > MAX_BYTES:
-                raise ValueError("too large")
-            content = json.loads(raw)
+            content = json.loads((folder / FILE).read_bytes())
             if content["format"] != FORMAT:
                 raise ValueError("of another format")
             manifest = cls(
-                str(content["key"]), _states(content["sources"]), _states(content["arrays"])
+                str(content["key"]),
+                str(content.get("content", "")),
+                _states(content["sources"]),
+                _states(content["arrays"]),
             )
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a manifest ({error})") from error

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from robustmd.domains.arrays import ArrayWriter
-from robustmd.domains.checksums import file_md5, stamp_of
+from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import UnreadableError, decoded
 from robustmd.domains.listing import Listed, Listing, few, shown
-from robustmd.domains.lock import make_folder
 from robustmd.domains.store import Recipe, Store, open_store
 from robustmd.errors import UserError
-from robustmd.runs.files import write_atomically
 
 Say = Callable[[str], None]
-# Of the preparation: raise it when the same files give other arrays. It stands in the listing, so
+# Of the preparation: raise it when the same files give other arrays. It is part of the content, so
 # that a store of before is replaced and not left beside the new one.
 VERSION = 2
 PROGRESS_SECONDS = 10.0
@@ -62,7 +61,16 @@ def prepare(
     A preparation that was cut off goes on where it was, a few seconds' work lost.
     Raises UserError if the cache cannot be written, or a file changes while it is read.
     """
-    recipe = _recipe(listing, cache, size, say, name, settings or {})
+    recipe = Recipe(
+        name=name,
+        version=1,
+        settings={"source": str(listing.source), "size": size, **(settings or {})},
+        build=partial(_build, listing, size, say),
+        sources={},
+        md5=str,
+        content=hashlib.sha256(f"{VERSION}\n{listing.text()}".encode()).hexdigest(),
+        resumable=True,
+    )
     store = open_store(cache, recipe, lambda md5s: None, say)
     noted = json.loads(store.arrays["noted"].tobytes())
     return {domain: _of_domain(store, index, noted) for index, domain in enumerate(listing.domains)}
@@ -105,43 +113,6 @@ def _of_domain(store: Store, index: int, noted: list[list[object]]) -> Prepared:
         [row for row, what in of_rows.items() if what == DIM],
         {part: store.checksums[f"{part}_{index}"] for part in ("images", "labels")},
     )
-
-
-def _recipe(
-    listing: Listing,
-    cache: Path,
-    size: int,
-    say: Say,
-    name: str,
-    settings: Mapping[str, object],
-) -> Recipe:
-    """The listing, written beside the store, stands for the files: a stat of each, no checksum."""
-    recipe = Recipe(
-        name=name,
-        version=1,
-        settings={"source": str(listing.source), "size": size, **settings},
-        build=partial(_build, listing, size, say),
-        sources={},
-        md5=file_md5,
-        resumable=True,
-    )
-    path = cache / f"{recipe.key}.listing"
-    _keep(f"{VERSION}\n{listing.text()}", path)
-    return replace(recipe, sources={"listing": path})
-
-
-def _keep(text: str, path: Path) -> None:
-    """Have the listing at `path`, untouched if it is the same. Raises UserError."""
-    try:
-        if path.exists() and path.read_text("ascii") == text:
-            return
-        make_folder(path.parent)
-        write_atomically(path, lambda stream: stream.write(text.encode("ascii")))
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path} ({error.strerror}); make it writable, or choose another folder "
-            "with paths.cache=DIR"
-        ) from error
 
 
 def _build(listing: Listing, size: int, say: Say, writer: ArrayWriter) -> None:

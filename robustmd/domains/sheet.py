@@ -37,6 +37,7 @@ NAME_WIDTH = 150
 FEW = 10  # columns that few classes are brought to
 SIZES = (14, 13, 12, 11, 10, 9)  # of letters, in pixels
 FOOT = 10
+SEED = 0  # of the choice, whose places are the same in domains of one size
 
 
 def draw_sheet(
@@ -44,8 +45,6 @@ def draw_sheet(
     stream: IO[bytes],
     *,
     form: str = "png",
-    per_class: int | None = None,
-    seed: int = 0,
     only: Collection[str] | None = None,
     most: int | None = None,
     side: int = LARGEST,
@@ -53,8 +52,6 @@ def draw_sheet(
     """Draw training examples of every domain and class.
 
     stream: where the picture goes; form: of `FORMS`
-    per_class: examples of each class side by side, ≥ 1; None: as many as make about ten columns
-    seed: chooses the examples, whose places are the same in domains of one size
     only: domains to show; None: all. What is not shown is named at the foot.
     most: how many pictures at most, by leaving classes out evenly, one always being left
     side: pixels that larger images are reduced to; smaller ones are enlarged by whole factors
@@ -64,10 +61,10 @@ def draw_sheet(
     if most is not None and len(classes) * len(shown) > most:
         keep = max(1, most // max(1, len(shown)))
         classes = [len(classes) * i // keep for i in range(keep)]
-    count = per_class or max(1, FEW // len(classes))
+    count = max(1, FEW // len(classes))
     if most is not None:
         count = max(1, min(count, most // max(1, len(classes) * len(shown))))
-    FORMS[form](_Layout(data, shown, classes, count, seed, side).sheet(), stream)
+    FORMS[form](_Layout(data, shown, classes, count, side).sheet(), stream)
 
 
 def evenly(names: Sequence[str], most: int) -> list[str]:
@@ -85,7 +82,6 @@ class _Layout:
     shown: list[Domain]
     classes: list[int]
     count: int
-    seed: int
     side: int
 
     def sheet(self) -> Sheet:
@@ -128,11 +124,11 @@ class _Layout:
     def row(self, sheet: Sheet, domain: Domain, band: list[int], left: int, step: int) -> None:
         """The examples of one domain; a dash where it has none of a class."""
         targets = domain.train.targets
-        noise = np.random.default_rng([self.seed, self.data.names.index(domain.name)])
+        noise = np.random.default_rng([SEED, self.data.names.index(domain.name)])
         for i, label in enumerate(band):
             x, y = left + i * step, sheet.height
             places = np.flatnonzero(targets == label)
-            choice = np.random.default_rng([self.seed, label]).permutation(len(places))
+            choice = np.random.default_rng([SEED, label]).permutation(len(places))
             for j, place in enumerate(places[choice[: self.count]]):
                 pixels, zoom = self.scaled(domain.train.as_seen(int(place), noise))
                 sheet.pictures.append(Picture(x + j * (self.width + GAP), y, pixels, zoom))

@@ -39,6 +39,7 @@ class Recipe:
     build: writes the arrays; raises UserError for sources that it cannot use.
     sources: file name → path of the files that `build` reads; None: they are gone.
     md5: checksum of a source's content; raises UserError if it cannot be read.
+    content: names what else `build` reads; a store that was made from another is out of date.
     resumable: `build` goes on after a cut, by `ArrayWriter.add_resumable`.
     """
 
@@ -48,6 +49,7 @@ class Recipe:
     build: Callable[[ArrayWriter], None]
     sources: Mapping[str, Path] | None
     md5: Callable[[Path], str]
+    content: str = ""
     resumable: bool = False
 
     @property
@@ -124,6 +126,8 @@ def _open(folder: Path, recipe: Recipe, *, thorough: bool) -> Store:
     read.
     """
     manifest = _manifest(folder)
+    if manifest.content != recipe.content:
+        raise NotCurrentError("is out of date (what it was made from has changed)")
     states, arrays = {}, {}
     for name, state in manifest.arrays.items():
         arrays[name], states[name] = _array(folder, name, state, thorough)
@@ -135,7 +139,7 @@ def _open(folder: Path, recipe: Recipe, *, thorough: bool) -> Store:
             name: _source(path, known[name], recipe.md5, thorough)
             for name, path in recipe.sources.items()
         }
-    renewed = Manifest(manifest.key, known, states)
+    renewed = Manifest(manifest.key, manifest.content, known, states)
     if renewed != manifest:
         with suppress(OSError):  # then the next start compares checksums as well
             renewed.write(folder)
@@ -211,7 +215,7 @@ def _state(path: Path, md5: Callable[[Path], str]) -> FileState:
 
 def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, FileState]) -> None:
     """Build in a folder beside the store's place, then put it there. Needs the store's lock."""
-    of = _hash({name: state.checksum for name, state in sources.items()})
+    of = _hash([recipe.content, {name: state.checksum for name, state in sources.items()}])
     partial = folder.with_name(f".{folder.name}.{of}")  # of other sources: nothing to go on from
     kept = partial if recipe.resumable else None
     _remove_leftovers(folder, kept)
@@ -224,7 +228,7 @@ def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, FileState]) -> 
             if not path.exists() or not sources[name].unchanged(path):
                 raise UserError(f"{path} changed while it was read; run again when it is complete")
         writer.remove_marks()
-        Manifest(folder.name, dict(sources), writer.states).write(partial)
+        Manifest(folder.name, recipe.content, dict(sources), writer.states).write(partial)
         if folder.exists():
             folder.rename(folder.with_name(f".{folder.name}.replaced"))
         partial.rename(folder)

@@ -107,7 +107,7 @@ def _list(config: Config) -> int:
 
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
     from robustmd.config.loading import load_domains  # noqa: PLC0415
-    from robustmd.domains.duplicates_kept import duplicates  # noqa: PLC0415
+    from robustmd.domains.duplicates import duplicates  # noqa: PLC0415
     from robustmd.domains.overview import rows  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415
     from robustmd.training.data_tables import print_data_set  # noqa: PLC0415

@@ -6,8 +6,12 @@ import io
 from pathlib import Path
 
 from robustmd.domains.domain import EMBEDDABLE, DomainSet
-from robustmd.domains.duplicates import duplicate_warnings
-from robustmd.domains.duplicates_kept import duplicates, image_count, known_duplicates
+from robustmd.domains.duplicates import (
+    duplicate_warnings,
+    duplicates,
+    image_count,
+    known_duplicates,
+)
 from robustmd.domains.sheet import draw_sheet, evenly
 
 MANY = 1_000_000  # images, above which a run does not look for duplicates itself: seconds

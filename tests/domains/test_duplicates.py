@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.duplicates import Place, Shared, duplicate_warnings, find_duplicates
-from robustmd.domains.duplicates_kept import duplicates, known_duplicates
+from robustmd.domains.duplicates import (
+    Place,
+    Shared,
+    duplicate_warnings,
+    duplicates,
+    find_duplicates,
+    known_duplicates,
+)
 from robustmd.domains.views import Views
 
 
