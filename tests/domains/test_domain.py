@@ -32,10 +32,6 @@ def test_subset_refuses_positions_outside(positions):
         examples(6).subset(positions)
 
 
-def test_empty_subset_is_allowed():
-    assert len(examples(6).subset([])) == 0
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -61,14 +57,6 @@ def test_splits_of_different_sizes_are_refused(one_line):
     with pytest.raises(UserError) as error:
         Domain("svhn", train=examples(size=4), test=examples(size=5))
     one_line(error, "svhn", "(4, 4)", "(5, 5)")
-
-
-def test_split_by_name():
-    domain = Domain("svhn", train=examples(), test=examples())
-    assert domain.split("train") is domain.train
-    assert domain.split("val") is None
-    with pytest.raises(ValueError, match="train, val, test"):
-        domain.split("training")
 
 
 def test_set_is_a_sequence_of_domains():

@@ -8,6 +8,7 @@ import pytest
 
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.duplicates import (
+    VERSION,
     Place,
     Shared,
     duplicate_warnings,
@@ -130,9 +131,8 @@ def test_the_answer_is_kept_by_data_and_splits(tmp_path: Path) -> None:
         "",
         "[]",
         '{"version": 99, "shared": []}',
-        '{"version": 1, "shared": [[1]]}',
-        '{"version": 1, "shared": [["a", "train", "z", "test", 1, 1]]}',
-        '{"version": 1, "shared": [["a", "train", "a", "test", 0, "1"]]}',
+        f'{{"version": {VERSION}, "shared": [[1]]}}',
+        f'{{"version": {VERSION}, "shared": [[["a", "train"], ["z", "test"], 1, 1, 0]]}}',
     ],
 )
 def test_a_damaged_answer_is_looked_for_again(tmp_path: Path, text: str) -> None:

@@ -119,14 +119,6 @@ def test_links_to_no_domain_or_class_are_refused_and_counted_once(
     one_line(error, f"1 link(s) lead nowhere, where a domain or class may be meant: {place};")
 
 
-def test_what_is_out_of_place_is_counted_once(own: Own) -> None:
-    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
-    put(own.root / "a" / "stray.png")
-    (note,) = own.load().notes
-    assert note.startswith("1 passed over")
-    assert note.endswith(": a/stray.png")
-
-
 def test_12_bits_stored_in_16_are_noted(
     own: Own, png_16: Callable[[np.ndarray], bytes], decodings: list[int]
 ) -> None:
@@ -148,13 +140,6 @@ def test_a_domain_may_lack_classes_and_that_is_said(own: Own) -> None:
         "domain b lacks 1 of 3 classes: x",
     )
     assert set(data.notes) <= set(own.lines)
-
-
-def test_seventeen_domains(own: Own) -> None:
-    own.fill({f"d{k:02}": {"x": 1, "y": 1} for k in range(17)})
-    data = own.load(size=8)
-    assert data.num_domains == 17
-    assert all(len(d.train) == len(d.test) == 1 for d in data)
 
 
 def test_a_second_start_decodes_nothing(own: Own, decodings: list[int]) -> None:
@@ -194,13 +179,6 @@ def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
         path.write_bytes(content)
         os.utime(path, ns=(10**18, 10**18))
     assert own.load().fingerprint != first.fingerprint
-
-
-def test_sizes_have_stores_of_their_own(own: Own, decodings: list[int]) -> None:
-    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
-    for size in (8, 16, 8, 16):
-        assert own.load(size=size).image_size == (size, size)
-    assert len(decodings) == 4
 
 
 def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
@@ -295,14 +273,6 @@ def test_exactly_one_of_root_and_manifest(tmp_path: Path, one_line: OneLine) -> 
     with pytest.raises(UserError) as error:
         load(tmp_path, root=tmp_path / "nowhere")
     one_line(error, "nowhere", "no such folder")
-
-
-def test_an_unwritable_cache_is_one_line(own: Own, one_line: OneLine) -> None:
-    own.fill({name: {"x": 2} for name in "ab"})
-    own.cache.write_text("a file, not a folder")
-    with pytest.raises(UserError) as error:
-        own.load()
-    one_line(error, "paths.cache", str(own.cache))
 
 
 def test_many_images_are_counted_while_they_are_read(

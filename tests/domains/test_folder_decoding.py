@@ -148,12 +148,6 @@ def test_the_shorter_side_is_resized_and_the_centre_cropped(write: Callable[...,
         assert np.abs(found.astype(int) - expected).max() <= 1
 
 
-def test_very_small_and_very_long_images(write: Callable[..., Path]) -> None:
-    shows(write(plain(RED, size=(1, 1))), RED)
-    shows(write(plain(RED, size=(8000, 3))), RED)
-    shows(write(plain(RED, size=(1, 60_000))), RED)
-
-
 def test_a_large_jpeg_decoded_at_a_fraction_is_as_good(write: Callable[..., Path]) -> None:
     rough = np.random.default_rng(1).integers(0, 256, (12, 12, 3), np.uint8)
     smooth = Image.fromarray(rough).resize((1200, 1200), Image.Resampling.BICUBIC)
@@ -212,17 +206,6 @@ def test_decompression_bombs_are_refused(
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", int(10_000 / factor))
     with quietly(), pytest.raises(UnreadableError, match="decompression bomb"):
         decode(path, 8)
-
-
-def test_many_files_come_in_order_with_reasons_among_them(
-    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [write(plain((i, i, i)), f"{i}.png") for i in range(60)]
-    paths.insert(30, write(b"", "empty.png"))
-    found = list(decoded(paths, 8, threads=3))
-    assert isinstance(found.pop(30), UnreadableError)
-    grays = [image.pixels[0, 0, 0] for image in found if not isinstance(image, UnreadableError)]
-    assert grays == list(range(60))
 
 
 def test_what_waits_in_memory_does_not_grow_with_the_files(write: Callable[..., Path]) -> None:

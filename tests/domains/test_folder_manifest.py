@@ -115,11 +115,6 @@ def test_a_wrong_table_is_one_line(
     one_line(error, "my manifest.csv", *words)
 
 
-def test_a_null_character_is_no_crash(table: Load) -> None:
-    with pytest.raises(UserError, match=r"is no CSV|missing"):
-        table(lines("a\0b.png,a,x,"))
-
-
 def test_missing_files_are_named_up_to_ten_and_counted(table: Load, one_line: OneLine) -> None:
     gone = [f"gone/{number}.png,a,x," for number in range(13)]
     with pytest.raises(UserError) as error:

@@ -95,12 +95,6 @@ def test_bomb_is_expanded_no_further_than_its_promise(tmp_path):
         tracemalloc.stop()
 
 
-def test_promise_beyond_the_limit_is_refused_even_if_the_ratio_allows(tmp_path, monkeypatch):
-    monkeypatch.setattr(mnist, "MAX_BYTES", 59)
-    with pytest.raises(UserError, match="cannot hold"):
-        mnist.read_idx(put(tmp_path, HEADER + BODY), 3)
-
-
 def test_missing_file_and_folder(tmp_path, one_line):
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(UserError) as error:

@@ -63,14 +63,6 @@ def test_sigmas_out_of_range(sigmas, one_line):
     one_line(error, "data.sigmas", "two or more different numbers")
 
 
-def test_whole_numbers_and_others_are_the_same_run():
-    configs = [
-        composed("data=digits_noise", f"data.sigmas={sigmas}") for sigmas in ("[0,4]", "[0.0,4.0]")
-    ]
-    one, other = (settings.number_changing(settings.as_dict(config)) for config in configs)
-    assert one == other
-
-
 @pytest.mark.parametrize("domain", ["handwritten", "printed"])
 def test_the_mini_digits_take_noise_without_any_file(prepared_cache: Path, domain: str):
     config = composed(
@@ -98,9 +90,3 @@ def test_only_the_base_domains_files_are_needed(write_mnist, tmp_path):
     assert found.names == ("sigma_0", "sigma_4", "sigma_8", "sigma_12")
     assert "unofficial" in found.notes[0]
     assert not (tmp_path / "data" / "svhn").exists()
-
-
-def test_extra_digits_are_svhns_alone(one_line):
-    with pytest.raises(UserError) as error:
-        load_domains(composed("data=digits_noise", "data.svhn.extra=true"), silent)
-    one_line(error, "data.svhn.extra=true", "mnist")

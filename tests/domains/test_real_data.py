@@ -8,7 +8,6 @@ import scipy.io
 import torch
 
 from robustmd.domains import digits
-from robustmd.domains.digits import CONTENT_MD5
 
 # The distributions of MNIST's labels as everybody knows them.
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -75,18 +74,3 @@ def test_house_numbers_pixel_by_pixel(real_data, extra):
         counts = np.bincount(labels[:, 0], minlength=11)
         expected = [counts[10], *counts[1:10]]
         assert np.bincount(svhn.split(split).targets).tolist() == expected
-
-
-def test_house_numbers_are_told_to_be_unofficial(data):
-    assert len(data.notes) == 1
-    assert "SVHN" in data.notes[0]
-    assert data["svhn"].name == "svhn"
-    assert len(data["svhn"].train) == 9_508
-
-
-def test_published_md5s_are_those_of_the_real_bytes(real_data):
-    import hashlib
-
-    for path in (real_data / "MNIST" / "raw").glob("*.gz"):
-        digest = hashlib.md5(gzip.decompress(path.read_bytes())).hexdigest()
-        assert CONTENT_MD5[path.stem] == digest

@@ -61,12 +61,6 @@ def test_domains_come_angle_by_angle_and_say_what_they_are() -> None:
     assert data["rotate_7.2_sigma_4.5"].test.views == Views(("rotate_7.2",), sigma=4.5)
 
 
-def test_without_noise_the_names_are_the_angles() -> None:
-    assert grid([0, 15]).names == ("rotate_0", "rotate_15")
-    assert grid([0], [4, 8]).names == ("rotate_0_sigma_4", "rotate_0_sigma_8")
-    assert grid([0, 15], [4]).names == ("rotate_0_sigma_4", "rotate_15_sigma_4")
-
-
 @hypothesis_settings(deadline=None)
 @given(st.integers(1, 12), st.integers(0, 2**63 - 1), st.booleans())
 def test_every_image_is_in_one_domain_and_sizes_differ_by_one_at_most(
@@ -100,22 +94,6 @@ def test_the_dealing_is_what_it_has_always_been() -> None:
     """A change here would silently be another data set under old names."""
     dealt = [[3, 10], [7, 11], [2, 4], [1, 8], [0, 9], [5, 6]]
     assert rows(grid(base=numbered(12, 6)), "train") == dealt
-
-
-def test_all_domains_share_the_arrays_of_their_base() -> None:
-    base = synthetic_domains()
-    for domain in grid(SIX, [0, 4], base=base):
-        for split in ("train", "test"):
-            assert domain.split(split).images is base["a"].split(split).images
-            assert domain.split(split).labels is base["a"].split(split).labels
-
-
-def test_labels_go_with_their_images() -> None:
-    data = grid(base=numbered(600, 300))
-    for domain in data:
-        for split in (domain.train, domain.test):
-            first = split.images[split.rows, 0, 0].astype(int)
-            assert np.array_equal(split.targets, (first[:, 0] * 256 + first[:, 1]) % 10)
 
 
 @pytest.mark.parametrize("quarter", [0, 1, 2, 3])
@@ -241,11 +219,6 @@ def test_settings_out_of_range(override: str, words: str, one_line) -> None:
     with pytest.raises(UserError) as error:
         settings.validate(composed("data=digits_rotated", override))
     one_line(error, override.partition("=")[0], words)
-
-
-def test_one_angle_will_do_with_two_sigmas_and_one_sigma_with_two_angles() -> None:
-    settings.validate(composed("data=digits_rotated", "data.angles=[15]", "data.sigmas=[0,4]"))
-    settings.validate(composed("data=digits_rotated", "data.angles=[0,359.9]", "data.sigmas=[4]"))
 
 
 def test_the_defaults_are_the_six_angles_and_whole_numbers_are_the_same_run() -> None:

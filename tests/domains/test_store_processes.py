@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from robustmd.domains.store import Recipe, open_store
@@ -96,28 +95,6 @@ def test_disk_that_takes_no_more(tmp_path):
     assert "paths.cache=DIR" in error
     assert not list((tmp_path / "cache").glob("*/*"))
     assert result(start(tmp_path, 0))["sum"] == 7_000_000
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
-def test_store_in_a_read_only_cache_is_opened(tmp_path):
-    def build(writer):
-        writer.add("values", "uint8", (2, 3), [np.ones((2, 3), np.uint8)])
-
-    recipe = Recipe("tried", 1, {}, build, sources={}, md5=str)
-    cache = tmp_path / "cache"
-    open_store(cache, recipe, lambda md5s: None, print)
-    (cache / f"{recipe.key}.lock").unlink()
-    paths = [cache, *cache.iterdir()]
-    before = sorted(cache.iterdir())
-    for path in paths:
-        path.chmod(0o555)
-    try:
-        store = open_store(cache, recipe, lambda md5s: None, print)
-    finally:
-        for path in paths:
-            path.chmod(0o755)
-    assert store.arrays["values"].sum() == 6
-    assert sorted(cache.iterdir()) == before
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])

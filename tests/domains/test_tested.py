@@ -57,9 +57,3 @@ def test_one_class_everywhere_is_refused(label: int, one_line) -> None:
     with pytest.raises(UserError) as error:
         noted(data)
     one_line(error, "one class in all domains", CLASSES[label], "two are needed")
-
-
-def test_all_training_images_of_one_class_are_no_reason_to_refuse() -> None:
-    data = data_of(a=(examples(8), examples(8, 2)), b=(examples(8), examples(8, 2)))
-    (line,) = noted(data)
-    assert line.endswith("dog (4)")

@@ -52,10 +52,6 @@ def test_smallest_and_largest_share_keep_one_on_either_side(data):
     assert len(data.with_validation(0.999, 0)["b"].train) == 1
 
 
-def test_nothing_held_out_changes_nothing(data):
-    assert data.with_validation(0.0, 0) is data
-
-
 @pytest.mark.parametrize("share", [-0.1, 1.0, 2.0, float("nan")])
 def test_share_out_of_range(data, share, one_line):
     with pytest.raises(UserError) as error:
