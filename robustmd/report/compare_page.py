@@ -8,7 +8,7 @@ from operator import itemgetter
 from robustmd.report.compare import Pairing, Tree, TreeComparison, exceeding
 from robustmd.report.estimate import Estimate
 from robustmd.report.names import markdown
-from robustmd.report.numbers import estimate_cell, estimate_text
+from robustmd.report.numbers import difference_text, estimate_cell, estimate_text
 from robustmd.report.renderers import to_markdown
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 
@@ -89,13 +89,13 @@ def _side(value: Estimate, one: Pairing) -> Cell:
 
 def _difference(one: Pairing) -> Cell:
     mean = one.difference.mean
-    return Cell(one.quantity.metric.difference_text(mean), (mean,))
+    return Cell(difference_text(one.quantity.metric, mean), (mean,))
 
 
 def _spread(one: Pairing) -> Cell:
     if one.spread is None:
         return Cell(NOTHING, (None,))
-    text = one.quantity.metric.difference_text(one.spread).removeprefix("+")
+    text = difference_text(one.quantity.metric, one.spread).removeprefix("+")
     return Cell(text, (one.spread,))
 
 

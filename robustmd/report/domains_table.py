@@ -9,9 +9,10 @@ from functools import partial
 from robustmd.report.aggregate import Group, Section, measured_as
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.numbers import estimate_cell
-from robustmd.report.quantities import METRICS, Quantity
+from robustmd.report.quantities import Quantity
 from robustmd.report.sheet import Cell, Sheet, field, make_sheet
 from robustmd.runs.run import Run
+from robustmd.runs.series import MEASURED
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def domains_sheet(section: Section, spread: SpreadKind) -> Sheet:
     """For a CSV file losses [nats] and accuracies [percent] of each domain; `worst_in`: in how many
     runs it has the lowest test accuracy; `weight_mean`: of p_k after the last update, over the runs
     that recorded it. Unseen domains come last, named as such."""
-    own = [Quantity(kind, split) for split in ("train", "test") for kind in METRICS]
+    own = [Quantity(kind, split) for split in ("train", "test") for kind in MEASURED]
     numbers = [
         field(None, partial(_Line.cell, place=i, spread=spread), f"{name}_mean", f"{name}_{spread}")
         for i, name in enumerate(quantity.measure for quantity in own)

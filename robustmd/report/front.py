@@ -10,7 +10,7 @@ from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.names import clean, domains_text, is_many
-from robustmd.report.numbers import estimate_cell
+from robustmd.report.numbers import difference_text, estimate_cell, margin
 from robustmd.report.permutation import sign_flip_p
 from robustmd.report.quantities import LOSS, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import frozen, protocol
@@ -46,9 +46,10 @@ class Against:
     @property
     def text(self) -> str:
         """ "opt +0.008 [−0.001, +0.017] undecided"."""
-        mean, interval = LOSS.difference_text(self.difference.mean), ""
+        mean, interval = difference_text(LOSS, self.difference.mean), ""
         if self.difference.interval is not None:
-            interval = f" [{', '.join(map(LOSS.difference_text, self.difference.interval))}]"
+            low, high = (difference_text(LOSS, end) for end in self.difference.interval)
+            interval = f" [{low}, {high}]"
         return f"{clean(self.group.label)} {mean}{interval} {self.word}"
 
 
@@ -131,7 +132,7 @@ def _against(group: Group, best: Group) -> Against | None:
     if not seeds:
         return None
     paired = [ours[seed] - theirs[seed] for seed in seeds]
-    within = LOSS.margin(statistics.fmean(theirs[seed] for seed in seeds))
+    within = margin(LOSS, statistics.fmean(theirs[seed] for seed in seeds))
     found = difference(paired)
     said = word(found, sign_flip_p(paired), within, better=LOSS.better)
     return Against(group, found, said)

@@ -1,10 +1,49 @@
-"""How numbers are printed: with the decimals of their metric, and the spread where n > 1."""
+"""How the numbers of a metric are printed, and which differences count as none: by what it was
+registered with. A percentage counts examples; whatever else is measured on a scale of its own."""
 
 import math
 
+from robustmd.registry import Metric
 from robustmd.report.estimate import Estimate, SpreadKind
-from robustmd.report.quantities import Metric
 from robustmd.report.sheet import Cell, Mark
+
+POINTS = 0.5  # of a percentage: nobody would choose a method for less
+SHARE = 0.05  # of any other reference
+DIGITS = 2  # significant ones, at least, with up to six decimals
+
+
+def is_percentage(metric: Metric) -> bool:
+    """Whether its values go in steps of an example."""
+    return metric.unit == "%"
+
+
+def step_unit(metric: Metric) -> str:
+    """Of a difference of two values: "points", "nats"."""
+    return "points" if is_percentage(metric) else metric.unit
+
+
+def margin(metric: Metric, reference: float) -> float:
+    """Half width of the range around 0 that counts as no difference to this value: half a point, or
+    5 %."""
+    return POINTS if is_percentage(metric) else SHARE * abs(reference)
+
+
+def value_text(metric: Metric, value: float, like: float | None = None) -> str:
+    """ "84.00"; with as many decimals as `like` has, where it is given."""
+    return f"{value:.{_decimals(metric, value if like is None else like)}f}"
+
+
+def difference_text(metric: Metric, value: float) -> str:
+    """A signed difference: "+1.25", "−0.031" (with a minus sign, not a hyphen)."""
+    text = f"{value:+.{_decimals(metric, value)}f}".replace("-", "−")
+    return text if any(digit in text for digit in "123456789") else text[1:]
+
+
+def _decimals(metric: Metric, value: float) -> int:
+    size = abs(value)
+    if is_percentage(metric) or size == 0 or not math.isfinite(size):
+        return metric.decimals
+    return min(6, max(metric.decimals, DIGITS - 1 - math.floor(math.log10(size))))
 
 
 def estimate_cell(
@@ -12,14 +51,13 @@ def estimate_cell(
 ) -> Cell:
     """Mean and spread with the same decimals: 84.00 beside 5.29; no spread where n = 1."""
     width = value.spread(spread)
-    beside = "" if width is None else metric.text(width, like=value.mean)
-    return Cell(metric.text(value.mean), (value.mean, width), beside, mark)
+    beside = "" if width is None else value_text(metric, width, like=value.mean)
+    return Cell(value_text(metric, value.mean), (value.mean, width), beside, mark)
 
 
 def estimate_text(value: Estimate, metric: Metric, spread: SpreadKind = "std") -> str:
     """ "84.00 ± 5.29"; without the spread where n = 1."""
-    cell = estimate_cell(value, metric, spread)
-    return f"{cell.text} ± {cell.beside}" if cell.beside else cell.text
+    return estimate_cell(value, metric, spread).whole()
 
 
 def p_text(p: float) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
 from robustmd.report.names import clean, is_many
-from robustmd.report.numbers import p_text
+from robustmd.report.numbers import difference_text, margin, p_text, step_unit
 from robustmd.report.permutation import holm, sign_flip_p
 from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
@@ -54,7 +54,7 @@ class Comparison:
     @property
     def margin(self) -> float:
         """Half width of the range in which methods count as equivalent: points, or nats."""
-        return self.quantity.metric.margin(self.reference_mean)
+        return margin(self.quantity.metric, self.reference_mean)
 
     @property
     def word(self) -> Word:
@@ -97,18 +97,19 @@ class Comparison:
     @property
     def unit(self) -> str:
         """Of the difference."""
-        return self.quantity.metric.step
+        return step_unit(self.quantity.metric)
 
     @property
     def mean_text(self) -> str:
-        return self.quantity.metric.difference_text(self.difference.mean)
+        return difference_text(self.quantity.metric, self.difference.mean)
 
     @property
     def interval_text(self) -> str:
         """ "[−0.612, −0.244]"; an en dash where n < 2."""
         if self.difference.interval is None:
             return "–"
-        return f"[{', '.join(map(self.quantity.metric.difference_text, self.difference.interval))}]"
+        low, high = (difference_text(self.quantity.metric, x) for x in self.difference.interval)
+        return f"[{low}, {high}]"
 
     @property
     def sentence(self) -> str:

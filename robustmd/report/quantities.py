@@ -2,13 +2,16 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import robustmd.metrics  # noqa: F401 - registers them
+from robustmd.registry import METRICS, Metric
 from robustmd.report.names import clean, is_many
+from robustmd.report.numbers import is_percentage
 from robustmd.report.selection import AVERAGED, Selected
-from robustmd.runs.reducers import Better, worst, worst_tenth
+from robustmd.runs.reducers import worst, worst_tenth
 from robustmd.runs.run import Run
 
 UNSEEN = "(unseen)"
@@ -17,51 +20,8 @@ Over = Literal["worst", "worst tenth", "mean", "adjusted"]
 _WITHIN = {"worst": worst, "worst tenth": worst_tenth}  # taken within each measurement
 
 
-@dataclass(frozen=True)
-class Metric:
-    """What is measured of a domain, and all that a table or a figure must know to show it.
-
-    `short`: in headings; `unit`: of a value, `step`: of a difference. `decimals`: of a printed
-    value, more (up to six) where `digits` significant ones need them. `tolerance`: a difference up
-    to it counts as none, of the reference's value a share where `is_share`. `counts`: whether it
-    counts examples, so that it goes in steps of one of them.
-    """
-
-    name: str
-    short: str
-    unit: str
-    step: str
-    better: Better
-    decimals: int
-    tolerance: float
-    digits: int = 0
-    is_share: bool = False
-    counts: bool = False
-
-    def text(self, value: float, like: float | None = None) -> str:
-        """ "84.00"; with as many decimals as `like` has, where it is given."""
-        return f"{value:.{self._decimals(value if like is None else like)}f}"
-
-    def difference_text(self, value: float) -> str:
-        """A signed difference: "+1.25", "−0.031" (with a minus sign, not a hyphen)."""
-        text = f"{value:+.{self._decimals(value)}f}".replace("-", "−")
-        return text if any(digit in text for digit in "123456789") else text[1:]
-
-    def margin(self, reference: float) -> float:
-        """Half width of the range around 0 that counts as no difference to this value."""
-        return self.tolerance * abs(reference) if self.is_share else self.tolerance
-
-    def _decimals(self, value: float) -> int:
-        size = abs(value)
-        if not self.digits or size == 0 or not math.isfinite(size):
-            return self.decimals
-        return min(6, max(self.decimals, self.digits - 1 - math.floor(math.log10(size))))
-
-
-LOSS = Metric("loss", "loss", "nats", "nats", "smaller", 3, 0.05, digits=2, is_share=True)
-# of half a point: nobody would choose a method for less
-ACCURACY = Metric("accuracy", "acc", "percent", "points", "larger", 2, 0.5, counts=True)
-METRICS: Mapping[str, Metric] = {one.name: one for one in (LOSS, ACCURACY)}
+LOSS, ACCURACY = METRICS["loss"], METRICS["accuracy"]
+SHORT = {"accuracy": "acc"}  # in headings
 
 
 @dataclass(frozen=True)
@@ -77,7 +37,7 @@ class Quantity:
     is of those.
     """
 
-    kind: str  # of METRICS
+    kind: str  # a metric's name
     split: str
     domain: str | None = None
     over: Over = "worst"
@@ -105,7 +65,7 @@ class Quantity:
     def resolution(self, run: Selected) -> float:
         """What one example more or less changes in this run [points]; 0 for a loss, which is
         continuous. Of a mean: the example that changes it most."""
-        if not self.metric.counts:
+        if not is_percentage(self.metric):
             return 0.0
         if self.domain is not None or self.over in _WITHIN:
             return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
@@ -134,7 +94,7 @@ class Quantity:
     @property
     def short(self) -> str:
         """ "loss_tr", "acc_te"."""
-        return f"{self.metric.short}_{self.split[:2]}"
+        return f"{SHORT.get(self.kind, self.kind)}_{self.split[:2]}"
 
     @property
     def where(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, estimate
-from robustmd.report.numbers import estimate_cell
+from robustmd.report.numbers import estimate_cell, value_text
 from robustmd.report.quantities import LOSS
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 from robustmd.runs.run import Problem, Run
@@ -146,7 +146,7 @@ def bound_cell(row: RegretRow) -> Cell:
     return (
         Cell(NOTHING, (None,))
         if row.bound is None
-        else Cell(LOSS.text(row.bound.mean), (row.bound.mean,))
+        else Cell(value_text(LOSS, row.bound.mean), (row.bound.mean,))
     )
 
 

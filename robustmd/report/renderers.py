@@ -46,7 +46,7 @@ def _cells(sheet: Sheet, row: Row) -> list[tuple[str, Mark]]:
     for place in sheet.shown:
         cell, column = row.cells[place], sheet.columns[place]
         between = " ± " if column.kind == "number" else " "
-        found.append((between.join(filter(None, (cell.text, cell.beside))), cell.mark))
+        found.append((cell.whole(between), cell.mark))
     (name, mark), *others = found
     printed = " (published)" if row.published else ""
     return [(f"{name}{printed}{f' {WARNED}' if row.warned else ''}", mark), *others]

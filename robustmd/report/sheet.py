@@ -23,6 +23,10 @@ class Cell:
     mark: Mark = ""
     links: tuple[tuple[str, str], ...] = ()
 
+    def whole(self, between: str = " ± ") -> str:
+        """ "84.00 ± 5.29"."""
+        return between.join(filter(None, (self.text, self.beside)))
+
 
 @dataclass(frozen=True)
 class Column:

@@ -9,7 +9,7 @@ from robustmd.report.domains_table import WorstDomain, worst_domain
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind
 from robustmd.report.messages import messages, other_warnings
 from robustmd.report.names import is_many
-from robustmd.report.numbers import estimate_cell
+from robustmd.report.numbers import estimate_cell, value_text
 from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import (
     ADJUSTED_TEST_ACCURACY,
@@ -141,10 +141,10 @@ class Table:
         if not column.is_worst or not isinstance(value, Estimate):
             return ""
         place = self.columns.index(column)
-        ours = [row.cells[place] for row in self.rows]
-        printed = {float(column.metric.text(x.mean)) for x in ours if isinstance(x, Estimate)}
+        ours = [x for row in self.rows if isinstance(x := row.cells[place], Estimate)]
+        printed = {float(value_text(column.metric, x.mean)) for x in ours}
         ranked = sorted(printed, reverse=column.metric.better == "larger")[:2]
-        own = float(column.metric.text(value.mean))
+        own = float(value_text(column.metric, value.mean))
         if len(printed) < 2 or own not in ranked:
             return ""
         return "best" if own == ranked[0] else "second"

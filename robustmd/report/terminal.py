@@ -1,6 +1,6 @@
 """The report's summary in a terminal, or as plain text where the output goes elsewhere."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -14,6 +14,7 @@ from robustmd.report.compare_page import compare_lines
 from robustmd.report.content import LEFT_OUT, SectionReport, relative
 from robustmd.report.estimate import SPREAD_WORDS
 from robustmd.report.fair import chosen_text
+from robustmd.report.missing import Missing
 from robustmd.report.names import clean, domains_text
 from robustmd.report.paired import Comparison
 from robustmd.report.quantities import (
@@ -25,11 +26,12 @@ from robustmd.report.quantities import (
     WORST_TRAIN_LOSS,
     Quantity,
 )
-from robustmd.report.regret import alarms, bound_cell, measured_cell
+from robustmd.report.regret import RegretRow, alarms, bound_cell, measured_cell
 from robustmd.report.renderers import to_terminal
 from robustmd.report.report import Written
 from robustmd.report.sheet import WARNED
 from robustmd.report.table import Table
+from robustmd.report.tuning import Tuned
 
 COLOUR_OF_WORD = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "yellow"}
 SHOWN_PROBLEMS = 20
@@ -45,27 +47,23 @@ def show(result: Written, stream: TextIO) -> None:
     """Prints tables, warnings, paired differences, regrets, what was left out and where the files
     lie; with colours only where `stream` is a terminal."""
     console = make_console(stream)
-    tables = [_table(one.table) for one in result.sections]
-    apart = [_table(table) for table in result.report.leave_one_out]
+    apart, sections = result.report.leave_one_out, result.sections
+    tables = {id(table): _table(table) for table in (*apart, *(one.table for one in sections))}
     # Never narrower than the numbers: a terminal may fold a line, but none is cut.
     measure = Console(width=ANY_WIDTH)
-    widths = [measure.measure(table).maximum for table in (*apart, *tables)]
-    console.width = max(console.width, *widths)
-    for kept_out, table in zip(result.report.leave_one_out, apart, strict=True):
+    console.width = max(console.width, *(measure.measure(t).maximum for t in tables.values()))
+    for kept_out in apart:
         _line(console, Text(clean(f"{kept_out.data}: leave one domain out"), style="bold"))
-        console.print(table)
+        console.print(tables[id(kept_out)])
         _line(console, Text(f"{clean(kept_out.caption)}\n", style="dim"))
-    for one, table in zip(result.sections, tables, strict=True):
-        name, domains = one.section.data, domains_text(one.section.domains)
-        _line(console, Text(clean(f"{name}: {domains}"), style="bold"))
-        console.print(table)
+    for one in sections:
+        title = f"{one.section.data}: {domains_text(one.section.domains)}"
+        _line(console, Text(clean(title), style="bold"))
+        console.print(tables[id(one.table)])
         _line(console, Text(_legend(one), style="dim"))
-        _warnings(console, one)
-        _differences(console, one)
-        _fair(console, one)
-        _regrets(console, one)
-        _missing(console, one)
-    _problems(console, result)
+        for title, lines in _below(one):
+            _block(console, title, lines)
+    _block(console, f"Left out or remarked on: {len(result.problems)}", _problems(result))
     _line(console, Text(f"Page: {result.html}"))
     _line(console, Text(f"Text: {result.page}"))
 
@@ -115,78 +113,59 @@ def _legend(one: SectionReport) -> str:
     )
 
 
-def _differences(console: Console, one: SectionReport) -> None:
-    if not one.comparisons:
-        return
-    _line(console, Text("Paired differences by seed, with 95 % t intervals", style="bold"))
-    _sentences(console, one.comparisons)
-    console.print()
+def _block(console: Console, title: str, lines: Sequence[Text]) -> None:
+    """Nothing where there is no line."""
+    if lines:
+        for line in ([Text(title, style="bold")] if title else []) + [*lines]:
+            _line(console, line)
+        console.print()
 
 
-def _sentences(console: Console, found: Iterable[Comparison]) -> None:
-    """A line a comparison, its verdict in colour."""
-    for one in found:
-        text = Text(clean(one.sentence).removesuffix(one.said))
-        _line(console, text.append(one.said, COLOUR_OF_WORD[one.word]))
-
-
-def _fair(console: Console, one: SectionReport) -> None:
-    """The fair protocol's differences, and the static front's answer."""
+def _below(one: SectionReport) -> Iterator[tuple[str, list[Text]]]:
+    """(title, lines) of what is said below a table."""
+    yield "", [Text(f"{WARNED} {clean(line)}", style="yellow") for line in one.table.warnings]
+    paired = "Paired differences by seed, with 95 % t intervals"
+    yield paired, [*map(_sentence, one.comparisons)]
     if one.fair is not None:
-        _line(console, Text("The fair protocol: tuned on validation, seed by seed", style="bold"))
-        for tuned in one.fair.methods:
-            budget = f"{tuned.configurations} configurations, {tuned.runs} runs"
-            _line(console, Text(clean(f"{tuned.label}: {budget}; {chosen_text(tuned)}")))
-        _sentences(console, one.fair.comparisons)
-        console.print()
+        budget = [*map(_budget, one.fair.methods), *map(_sentence, one.fair.comparisons)]
+        yield "The fair protocol: tuned on validation, seed by seed", budget
     if one.front is not None:
-        _line(console, Text(clean(one.front.answer)))
-        console.print()
+        yield "", [Text(clean(one.front.answer))]
+    broken = [Text(clean(alarm), style="bold red") for alarm in alarms(one.regrets)]
+    regret = "Measured regret per update [nats] and its proved bound"
+    yield regret, [*map(_regret, one.regrets), *broken]
+    missing = "Missing, and the command that would run it"
+    yield missing, [*map(_gap, one.missing[:SHOWN_PROBLEMS])]
 
 
-def _warnings(console: Console, one: SectionReport) -> None:
-    for warning in one.table.warnings:
-        _line(console, Text(f"{WARNED} {clean(warning)}", style="yellow"))
-    if one.table.warnings:
-        console.print()
+def _sentence(one: Comparison) -> Text:
+    """Its verdict in colour."""
+    text = Text(clean(one.sentence).removesuffix(one.said))
+    return text.append(one.said, COLOUR_OF_WORD[one.word])
 
 
-def _regrets(console: Console, one: SectionReport) -> None:
-    """One line a row, and every broken bound."""
-    if not one.regrets:
-        return
-    _line(console, Text("Measured regret per update [nats] and its proved bound", style="bold"))
-    for row in one.regrets:
-        cell, known = measured_cell(row), "no bound is proved"
-        measured = " ± ".join(filter(None, (cell.text, cell.beside)))
-        if row.bound is not None:
-            known = f"bound {bound_cell(row).text}, holds: {row.holds}"
-        _line(console, Text(clean(f"{row.label}: {measured}, {known} (n = {len(row.runs)})")))
-    for alarm in alarms(one.regrets):
-        _line(console, Text(clean(alarm), style="bold red"))
-    console.print()
+def _budget(one: Tuned) -> Text:
+    budget = f"{one.configurations} configurations, {one.runs} runs"
+    return Text(clean(f"{one.label}: {budget}; {chosen_text(one)}"))
 
 
-def _missing(console: Console, one: SectionReport) -> None:
-    """What would run the seeds that are not there."""
-    if not one.missing:
-        return
-    _line(console, Text("Missing, and the command that would run it", style="bold"))
-    for gap in one.missing[:SHOWN_PROBLEMS]:
-        seeds = ", ".join(map(str, gap.seeds))
-        _line(console, Text(clean(f"{gap.label}, seed {seeds}: {gap.command}")))
-    console.print()
+def _regret(row: RegretRow) -> Text:
+    known = "no bound is proved"
+    if row.bound is not None:
+        known = f"bound {bound_cell(row).text}, holds: {row.holds}"
+    return Text(clean(f"{row.label}: {measured_cell(row).whole()}, {known} (n = {len(row.runs)})"))
 
 
-def _problems(console: Console, result: Written) -> None:
-    if not result.problems:
-        return
-    _line(console, Text(f"Left out or remarked on: {len(result.problems)}", style="bold"))
-    for problem in result.problems[:SHOWN_PROBLEMS]:
-        path = relative(problem.path, result.report.outputs)
-        text = f"{path}: {LEFT_OUT[problem.scope]}: {problem.reason}"
-        _line(console, Text(clean(text)))
-    more = len(result.problems) - SHOWN_PROBLEMS
-    if more > 0:
-        _line(console, Text(f"and {more} more: see the page"))
-    console.print()
+def _gap(one: Missing) -> Text:
+    return Text(clean(f"{one.label}, seed {', '.join(map(str, one.seeds))}: {one.command}"))
+
+
+def _problems(result: Written) -> list[Text]:
+    shown, more = result.problems[:SHOWN_PROBLEMS], len(result.problems) - SHOWN_PROBLEMS
+    places = (relative(problem.path, result.report.outputs) for problem in shown)
+    lines = [
+        f"{place}: {LEFT_OUT[problem.scope]}: {problem.reason}"
+        for place, problem in zip(places, shown, strict=True)
+    ]
+    lines += [f"and {more} more: see the page"] if more > 0 else []
+    return [Text(clean(line)) for line in lines]

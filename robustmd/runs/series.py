@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from robustmd.runs.run import Measurement
 
 
+MEASURED = ("loss", "accuracy")  # of every run, in metrics.csv
+
+
 @dataclass(frozen=True, eq=False)
 class Series:
     """The n measurements of one split that have exactly one sound row for each of K domains.
@@ -43,7 +46,7 @@ class Series:
         return worst(self.accuracy, "larger")
 
     def values(self, metric: str) -> np.ndarray:
-        """float64 [n, K] of "loss" or "accuracy"."""
+        """float64 [n, K] of one of `MEASURED`."""
         found: np.ndarray = getattr(self, metric)
         return found
 

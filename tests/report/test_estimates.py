@@ -8,7 +8,7 @@ import pytest
 
 from robustmd.report.aggregate import sections
 from robustmd.report.estimate import estimate
-from robustmd.report.numbers import estimate_text
+from robustmd.report.numbers import difference_text, estimate_text
 from robustmd.report.paired import comparisons, paired_sheet
 from robustmd.report.quantities import (
     ACCURACY,
@@ -76,7 +76,7 @@ def test_small_losses_keep_two_digits(loss, text):
     ],
 )
 def test_differences_are_signed(value, metric, text):
-    assert metric.difference_text(value) == text
+    assert difference_text(metric, value) == text
 
 
 def test_the_worst_is_taken_within_each_run_then_averaged(outputs):

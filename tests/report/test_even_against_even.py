@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robustmd.report.numbers import margin
 from robustmd.report.permutation import sign_flip_p
 from robustmd.report.quantities import ACCURACY, LOSS
 from robustmd.report.verdict import difference, word
@@ -30,7 +31,7 @@ def called(values, n, metric, splits=SPLITS):
     for _ in range(splits):
         drawn = random.permutation(values)[: 2 * n]
         pairs, even = drawn[:n] - drawn[n:], float(drawn[n:].mean())
-        found, within = difference(pairs), metric.margin(even)
+        found, within = difference(pairs), margin(metric, even)
         said = word(found, sign_flip_p(pairs), within, better=metric.better)
         count += said in CALLED
     return count / splits

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robustmd.report.numbers import margin
 from robustmd.report.quantities import ACCURACY, LOSS
 from robustmd.report.verdict import Difference, difference, unpaired_difference, word
 
@@ -81,8 +82,8 @@ def test_the_word(interval, better, p, expected):
 
 
 def test_margins_are_half_a_point_and_five_percent_of_the_loss():
-    assert ACCURACY.margin(91.3) == 0.5
-    assert LOSS.margin(0.2) == pytest.approx(0.01)
+    assert margin(ACCURACY, 91.3) == 0.5
+    assert margin(LOSS, 0.2) == pytest.approx(0.01)
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12), st.floats(0, 10))
