@@ -12,7 +12,7 @@ from robustmd.planted.methods import METHODS_COMPARED
 from robustmd.planted.results import Results
 from robustmd.planted.runs import Cell
 from robustmd.planted.workers import run_side_by_side
-from robustmd.report.figures.drawn import image_bytes
+from robustmd.report.figures import image_bytes
 
 FOLDER = "planted"
 ITERATIONS, QUICK_ITERATIONS = 1_000, 15

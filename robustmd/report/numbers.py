@@ -2,6 +2,7 @@
 registered with. A percentage counts examples; whatever else is measured on a scale of its own."""
 
 import math
+from collections.abc import Iterable
 
 from robustmd.registry import Metric
 from robustmd.report.estimate import Estimate, SpreadKind
@@ -65,3 +66,18 @@ def p_text(p: float) -> str:
     if p < 1e-4:
         return "<0.0001"
     return f"{p:.2f}" if p >= 0.1 else f"{p:.{1 - math.floor(math.log10(p))}f}"
+
+
+def seconds_text(seconds: float) -> str:
+    """ "0.8 s", "42 s", "17 min", "2.3 h"."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def range_text(counts: Iterable[int]) -> str:
+    """ "3"; "3–5" where not all are the same."""
+    found = sorted(set(counts))
+    return "–".join(map(str, dict.fromkeys((found[0], found[-1]))))

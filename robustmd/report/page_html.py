@@ -11,11 +11,11 @@ from robustmd.report.compute import compute_sheet
 from robustmd.report.content import LEFT_OUT, Report, SectionFiles, SectionReport, relative
 from robustmd.report.estimate import SPREAD_WORDS
 from robustmd.report.fair import budget_sheet
-from robustmd.report.figures.running_time import seconds_text
 from robustmd.report.forest import forest
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.missing import missing_sheet
 from robustmd.report.names import domains_text, is_many, some_text
+from robustmd.report.numbers import range_text, seconds_text
 from robustmd.report.paired import Comparison
 from robustmd.report.renderers import to_html
 from robustmd.report.run_list import RunEntry, entries_sheet
@@ -77,15 +77,15 @@ def _gain(one: Comparison) -> str:
 
 def protocol(one: SectionReport) -> str:
     """n, selection, what ± is, device and compute."""
-    counts = sorted({len(group.runs) for group in one.section.groups})
-    n = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    n = range_text(len(group.runs) for group in one.section.groups)
+    several = n != "1"
     devices = ", ".join(sorted({row.device for row in one.compute}))
     at_least = "" if all(row.is_complete for row in one.compute) else "at least "
     runs = sum(row.runs for row in one.compute)
     spent = seconds_text(sum(row.seconds for row in one.compute))
-    spread = SPREAD_WORDS[one.table.spread] if counts[-1] > 1 else "none (n = 1)"
+    spread = SPREAD_WORDS[one.table.spread] if several else "none (n = 1)"
     return (
-        f"n = {n} seed{'s' if counts[-1] > 1 else ''} a row. Numbers are of "
+        f"n = {n} seed{'s' if several else ''} a row. Numbers are of "
         f"{one.table.selection.words}. ±: {spread}. Intervals: 95 % t, paired by seed. "
         f"Device: {devices}. Compute: {at_least}{spent} in {runs} runs, unfinished ones included."
     )

@@ -11,12 +11,16 @@ from PIL import Image
 
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import draw_all, image_bytes
-from robustmd.report.figures.bands import band, half_width
-from robustmd.report.figures.groups import chosen
-from robustmd.report.figures.names import spread_out
-from robustmd.report.figures.quantities import discrepancy, effective_domains, worst_loss
-from robustmd.report.figures.running_time import parts_of
-from robustmd.report.figures.traces import read_trace
+from robustmd.report.figures.bars import parts_of
+from robustmd.report.figures.curves import (
+    discrepancy,
+    effective_domains,
+    read_trace,
+    worst_loss,
+)
+from robustmd.report.figures.drawing import chosen
+from robustmd.report.figures.labels import spread_out
+from robustmd.report.figures.recorded import band, half_width
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.regret import regret_rows
@@ -88,7 +92,7 @@ def test_a_band_is_of_the_iterations_that_all_seeds_have():
     one = np.array([0, 50, 100]), np.array([1.0, 2.0, 3.0])
     other = np.array([0, 100]), np.array([3.0, 3.0])
     found = band([one, other], "std")
-    assert found.iterations.tolist() == [0, 100]
+    assert found.x.tolist() == [0, 100]
     assert found.mean.tolist() == [2.0, 3.0]
     assert found.least.tolist() == [1.0, 3.0]
     np.testing.assert_allclose(found.high - found.mean, [2**0.5, 0.0])
@@ -111,7 +115,7 @@ def test_individuals_and_mixtures_apart_and_together(outputs):
     assert (left.get_title(), right.get_title()) == ("individual models", "mixtures")
     assert (len(left.lines), len(right.lines)) == (1, 3)
     assert right.get_yscale() == "log"
-    assert "n = 2 seeds; band: 95 % t interval" in apart.caption
+    assert "n = 2 seeds; band: ± half width of the 95 % t interval" in apart.caption
     assert {"worst_case_training_loss_together", "lambda_worst", "lambda_curves"} <= set(drawn)
     looks = {(line.get_linestyle(), line.get_marker()) for line in right.lines}
     assert len(looks) == 3, "told apart without colour"
@@ -137,7 +141,8 @@ def test_of_many_rows_even_and_the_best_are_drawn(outputs):
     outputs.run("even", train={"a": (99.0, 50.0), "b": (99.0, 50.0)})
     for i in range(20):
         outputs.run(f"m{i:02d}", train={"a": (1.0 + i, 50.0), "b": (0.5, 50.0)})
-    names = [group.method for group in chosen(section_of(outputs).groups, 4)]
+    section = section_of(outputs)
+    names = [group.method for group in chosen(section, section.groups, 4)]
     assert names == ["even", "m00", "m01", "m02"]
     caption = drawn_of(outputs)["worst_case_training_loss"].caption
     assert "14 of 21 rows are drawn" in caption

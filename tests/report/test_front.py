@@ -2,11 +2,13 @@
 
 import csv
 import io
+from types import SimpleNamespace
 
 import pytest
 
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import static_front
+from robustmd.report.figures.recorded import Recorded
 from robustmd.report.front import front, front_sheet
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.renderers import to_csv
@@ -32,6 +34,13 @@ def fill(outputs, seeds=(0, 1, 2)):
 def front_of(outputs):
     (section,), _ = sections(collect(outputs.root).runs)
     return front(section)
+
+
+def drawn_of(outputs):
+    (section,), _ = sections(collect(outputs.root).runs)
+    spread = SimpleNamespace(spread="std")
+    report = SimpleNamespace(section=section, front=front(section), table=spread)
+    return static_front.draw(Recorded(report, {}))
 
 
 def test_the_best_fixed_weights_are_those_with_the_smallest_worst_training_loss(outputs):
@@ -74,7 +83,7 @@ def test_weights_trained_in_another_way_are_no_points(outputs):
 
 def test_the_figure_says_what_marker_and_bars_are(outputs):
     fill(outputs)
-    drawn = static_front.draw("toy", front_of(outputs), "std")
+    drawn = drawn_of(outputs)
     assert "Markers: mean over n = 3 seeds; bars: ± sample standard deviation" in drawn.caption
     assert "which favours them" in drawn.caption
     train, test, near, _ = drawn.figure.axes
@@ -92,7 +101,7 @@ def test_more_domains_are_drawn_as_worst_against_mean(outputs):
     for i, prior in enumerate(([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.2, 0.3, 0.5])):
         train = {"a": (0.1 * (i + 1), 50.0), "b": (0.5, 50.0), "c": (0.9, 50.0)}
         outputs.run("even", 0, train=train, settings={"prior": prior}, folder=f"{i}")
-    drawn = static_front.draw("toy", front_of(outputs), "std")
+    drawn = drawn_of(outputs)
     axis = drawn.figure.axes[0]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("mean over the domains", "worst domain")
     assert "n = 1 seed: no bars" in drawn.caption

@@ -14,7 +14,7 @@ from robustmd.report import report
 from robustmd.report.aggregate import sections
 from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
-from robustmd.report.figures.traces import read_trace
+from robustmd.report.figures.curves import read_trace
 from robustmd.report.front import Fixed, front
 from robustmd.report.messages import other_warnings
 from robustmd.report.names import MOST_NAMED, domains_text, some_text

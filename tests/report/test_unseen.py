@@ -4,13 +4,15 @@ import csv
 import json
 import shlex
 import statistics
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from robustmd.report.aggregate import sections
-from robustmd.report.figures import unseen
-from robustmd.report.figures.traces import read_traces
+from robustmd.report.figures import losses
+from robustmd.report.figures.curves import read_trace
+from robustmd.report.figures.recorded import Recorded
 from robustmd.report.leave_one_out import leave_one_out
 from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
 from robustmd.report.report import write_report
@@ -111,10 +113,11 @@ def test_tables_and_pages_name_the_unseen(runs, tmp_path, tables_only):
 
 def test_its_figure_has_the_unseen_apart_and_curves_are_of_the_others(runs):
     (section,), _ = sections(collect(runs.root).runs)
-    traces = read_traces(section.runs)
-    assert {trace.weights.shape for trace in traces} == {(1, 2)}
-    assert {trace.losses.shape for trace in traces} == {(3, 2)}
-    drawn = unseen.draw(section, traces, "std")
+    traces = {run.path: read_trace(run) for run in section.runs}
+    assert {trace.weights.shape for trace in traces.values()} == {(1, 2)}
+    assert {trace.losses.shape for trace in traces.values()} == {(3, 2)}
+    report = SimpleNamespace(section=section, table=SimpleNamespace(spread="std"))
+    drawn = losses.unseen_accuracy(Recorded(report, traces))
     trained, apart = drawn.figure.axes
     assert apart.get_title() == "sketch (unseen)"
     for axes, domains in ((trained, TRAINED), (apart, ["sketch"])):

@@ -1,11 +1,68 @@
-"""The figures of a report, one file a figure.
+"""The figures of a report: `draw_all` draws every one that the runs of a data set allow.
 
-Each file has a `draw(section, traces)` that returns a `Drawn`, or None where the runs have nothing
-to show in it; `draw_all(section)` asks each of them. Nothing here is loaded by
-`robustmd report --help`.
+drawing, panels, labels  the drawing kit: a figure, its panels of lines with bands, their names
+curves, recorded         what runs recorded over their iterations, as lines of the rows of a table
+the others               a file a family: a function draws a figure, or gives None
+
+Nothing here is loaded by `robustmd report --help`.
 """
 
-from robustmd.report.figures.drawn import Drawn, image_bytes
-from robustmd.report.figures.gallery import draw_all
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from robustmd import fonts
+from robustmd.report.figures import (
+    bars,
+    domains,
+    examples,
+    lam,
+    losses,
+    static_front,
+    weights,
+)
+from robustmd.report.figures.curves import read_trace
+from robustmd.report.figures.drawing import Drawn, image_bytes
+from robustmd.report.figures.recorded import Recorded
+from robustmd.report.names import clean
+from robustmd.report.style import not_drawable
+
+if TYPE_CHECKING:
+    from robustmd.report.content import SectionReport
 
 __all__ = ["Drawn", "draw_all", "image_bytes"]
+
+FIGURES: tuple[Callable[[Recorded], Drawn | None], ...] = (  # in the order of a report
+    losses.worst_case,
+    losses.worst_case_together,
+    losses.unseen_accuracy,
+    bars.paired_differences,
+    static_front.draw,
+    domains.draw,
+    losses.discrepancy,
+    losses.best_and_worst,
+    losses.over_domains,
+    weights.draw,
+    weights.effective_domains,
+    weights.drift,
+    lam.draw_worst,
+    lam.draw_curves,
+    bars.regret,
+    bars.running_time,
+    examples.draw,
+)
+
+
+def draw_all(one: "SectionReport") -> Iterator[Drawn]:
+    """Draws each figure when it is asked for; weights.csv of each run is read once.
+
+    Raises nothing for what runs lack: a figure that they do not allow is not there.
+    """
+    section = one.section
+    labels = [group.label for group in section.groups]
+    note = not_drawable(clean("".join([section.data, *section.runs[0].measured, *labels])))
+    recorded = Recorded(one, {run.path: read_trace(run) for run in section.runs})
+    for draw in FIGURES:
+        drawn = draw(recorded)
+        if drawn is not None:
+            yield replace(drawn, caption=f"{drawn.caption} {fonts.NOTE}") if note else drawn

@@ -4,70 +4,58 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from robustmd.report.aggregate import Group, Section
-from robustmd.report.figures.bars import axes_of
-from robustmd.report.figures.drawn import Drawn
-from robustmd.report.figures.groups import chosen, left_out_words
-from robustmd.report.figures.lines import log_labels, wrapped
+from robustmd.report.aggregate import Group
+from robustmd.report.figures.drawing import MOST_PANELS, Drawn, chosen, grid, left_out_words
+from robustmd.report.figures.labels import log_labels, wrapped
+from robustmd.report.figures.recorded import Recorded
 from robustmd.report.names import is_many
 from robustmd.report.paired import reference_for
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
-MOST_PANELS = 12
 SIDE = 2.8  # inches of a panel
 FAINT = 200  # dots, of which more are drawn smaller
 DOT: Style = {"linestyle": "", "marker": ".", "markeredgewidth": 0, "alpha": 0.5}
-RING: Style = {
-    "linestyle": "",
-    "marker": "o",
-    "markersize": 8,
-    "color": "black",
-    "fillstyle": "none",
-}
+RING: Style = {"linestyle": "", "marker": "o", "markersize": 8, "color": "black"}
+RING |= {"fillstyle": "none"}
 Pair = tuple[Group, Group, Style]  # a method, its baseline, the method's look
 
 
-def draw(section: Section) -> Drawn | None:
+def draw(runs: Recorded) -> Drawn | None:
     """A panel a method, all with the same two log axes; None where there are few domains, or
     nothing to compare with."""
-    there = _pairs(section)
+    section = runs.section
+    looks = zip(section.mixtures, line_styles(section.mixtures), strict=True)
+    found = ((group, reference_for(group, section), look) for group, look in looks)
+    there = [(g, other, look) for g, other, look in found if other is not None and other is not g]
     if not is_many(section.domains) or not there:
         return None
-    kept = {id(group) for group in chosen([group for group, _, _ in there], MOST_PANELS)}
+    kept = {id(group) for group in chosen(section, [pair[0] for pair in there], MOST_PANELS)}
     pairs = [pair for pair in there if id(pair[0]) in kept]
-    columns = min(3, len(pairs))
-    rows = -(-len(pairs) // columns)
-    size = (0.6 + SIDE * columns, 0.5 + 0.95 * SIDE * rows)
     with figure_style():
-        figure = Figure(figsize=size, layout="constrained")
-        figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        size = (SIDE, 0.95 * SIDE)
+        figure, axes = grid(
+            section.data, len(pairs), 3, size, (0.6, 0.5), share_x=True, share_y=True
+        )
         ends = _limits(pairs)
-        for axis, pair in zip(axes_of(figure), pairs, strict=False):
+        for axis, pair in zip(axes, pairs, strict=True):
             _panel(axis, *pair, ends)
-        for unused in axes_of(figure)[len(pairs) :]:
-            unused.remove()
-        figure.suptitle(figure_text(section.data), fontsize=10)
-    names = "; ".join(f"{group.label}: {_worst_name(group)}" for group, _, _ in pairs)
-    below = "; ".join(f"{group.label} {_better(group, other):,}" for group, other, _ in pairs)
+    worst, below = [], []
+    for group, other, _ in pairs:
+        own = test_losses(group)
+        worst.append(f"{group.label}: {section.domains[int(own.argmax())]}")
+        below.append(f"{group.label} {(own < test_losses(other)).sum():,}")
     return Drawn(
         "domains",
         f"Every domain: the method against {section.baseline}",
         f"Each of the {len(section.domains):,} dots is a domain: its test loss [nats] under "
         f"{section.baseline} and under the method, means over each one's seeds, log axes. Below "
         "the diagonal the method is better. Ringed: the one with the method's largest "
-        f"test loss ({names}).{left_out_words(len(pairs), len(there))}",
+        f"test loss ({'; '.join(worst)}).{left_out_words(section, len(pairs), len(there))}",
         f"Domains of {len(section.domains):,} with a smaller test loss than under "
-        f"{section.baseline}: {below}",
+        f"{section.baseline}: {'; '.join(below)}",
         figure,
     )
-
-
-def _pairs(section: Section) -> list[Pair]:
-    looks = zip(section.mixtures, line_styles(section.mixtures), strict=True)
-    found = ((group, reference_for(group, section), look) for group, look in looks)
-    return [(g, other, look) for g, other, look in found if other is not None and other is not g]
 
 
 def test_losses(group: Group) -> np.ndarray:
@@ -94,14 +82,4 @@ def _limits(pairs: Sequence[Pair]) -> tuple[float, float]:
     """Of both axes: all dots, and a little room; a loss of 0 stands at the lower end."""
     values = np.concatenate([test_losses(group) for pair in pairs for group in pair[:2]])
     above = values[values > 0]
-    if not len(above):
-        return 0.1, 1.0
-    return float(above.min() / 1.2), float(above.max() * 1.2)
-
-
-def _worst_name(group: Group) -> str:
-    return group.runs[0].domains[int(test_losses(group).argmax())]
-
-
-def _better(group: Group, other: Group) -> int:
-    return int((test_losses(group) < test_losses(other)).sum())
+    return (float(above.min() / 1.2), float(above.max() * 1.2)) if len(above) else (0.1, 1.0)

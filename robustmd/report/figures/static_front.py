@@ -1,20 +1,19 @@
 """Fixed weights against learned ones: one domain's loss against the other's."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from robustmd.report.aggregate import Group
-from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures.bands import KINDS
-from robustmd.report.figures.bars import axes_of
-from robustmd.report.figures.drawn import Drawn
-from robustmd.report.figures.groups import chosen, left_out_words
-from robustmd.report.figures.lines import add_legend
+from robustmd.report.estimate import SPREAD_WORDS, SpreadKind
+from robustmd.report.figures.drawing import Drawn, chosen, grid, left_out_words
+from robustmd.report.figures.labels import add_legend
+from robustmd.report.figures.recorded import Recorded
 from robustmd.report.front import Fixed, Front
-from robustmd.report.quantities import Quantity
+from robustmd.report.numbers import range_text
+from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
 NEAR = 2.0  # times the star's worst training loss: beyond it a method would only take up the room
@@ -23,158 +22,149 @@ BELOW = (
     "times its worst training loss."
 )
 SPLITS = (("train", "training"), ("test", "test"))
-FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5}
-BEST: Style = {
-    "color": "black",
-    "marker": "*",
-    "markersize": 12,
-    "markerfacecolor": "none",
-    "linestyle": "",
-}
+FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5, "zorder": 2}
+BEST: Style = {"color": "black", "marker": "*", "markersize": 12, "markerfacecolor": "none"}
+BEST |= {"linestyle": "", "zorder": 5}
+LEARNED: Style = {"markersize": 5, "alpha": 0.9, "zorder": 4}
+EQUAL: Style = {"color": "0.8", "linestyle": ":", "linewidth": 1.0, "zorder": 1}
 
 
-def draw(data: str, front: Front | None, kind: SpreadKind) -> Drawn | None:
+def draw(runs: Recorded) -> Drawn | None:
     """K = 2: f_b against f_a, the fixed weights joined in the order of p_a. K > 2: the worst
     domain's loss against the mean over the domains, the fixed weights as dots."""
+    front, section = runs.report.front, runs.section
     if front is None:
         return None
-    shown = chosen(front.learned)
+    shown = chosen(section, front.learned)
     looks = [style | {"linestyle": ""} for style in line_styles(shown)]
+    learned = list(zip(shown, looks, strict=True))
+    near = _near(front, shown)
+    every = [front.best.group, *(point.group for point in front.points), *shown]
     with figure_style():
-        figure = Figure(figsize=(8.4, 7.6 if shown else 4.4), layout="constrained")
-        figure.subplots(2 if shown else 1, 2)
-        whole, near = axes_of(figure)[:2], axes_of(figure)[2:]
-        learned = list(zip(shown, looks, strict=True))
-        every = [front.best.group, *(point.group for point in front.points), *shown]
-        for axis, (split, title) in zip((*whole, *near), SPLITS * 2, strict=False):
-            zoomed = axis in near
-            _scale(axis, _near(front, shown) if zoomed else every, front, split, kind, zoomed)
-            _panel(axis, front, split, kind, learned)
-            axis.set_title(f"{title} loss [nats]{', near the star' if zoomed else ''}")
-        figure.suptitle(figure_text(data), fontsize=10)
+        height = 3.8 if shown else 4.4
+        figure, axes = grid(section.data, 4 if shown else 2, 2, (4.2, height), (0.0, 0.0))
+        for place, axis in enumerate(axes):
+            split, title = SPLITS[place % 2]
+            plane = _Plane(axis, front, split, runs.kind)
+            plane.scale(near if place > 1 else every, zoomed=place > 1)
+            plane.fill(learned)
+            axis.set_title(f"{title} loss [nats]{', near the star' if place > 1 else ''}")
         line = FIXED | {"linestyle": "-" if _is_pair(front) else ""}
         entries = [("fixed weights", line), ("best fixed weights", BEST)]
-        entries += [(group.label, look) for group, look in zip(shown, looks, strict=True)]
+        entries += [(group.label, look) for group, look in learned]
         add_legend(figure, entries, 5)
+    n = range_text(len(group.runs) for group in every)
+    bars = f"Markers: mean over n = {n} seeds; bars: ± {SPREAD_WORDS[runs.kind]}."
     return Drawn(
         "static_front",
         "Fixed weights against learned ones",
-        f"{_what(front)}{BELOW if shown else ''} {_spread(front, shown, kind)} Star: the fixed "
-        "weights with the smallest mean worst training loss, chosen on these runs, "
-        "which favours them. "
-        f"{front.answer}{left_out_words(len(shown), len(front.learned))}",
+        f"{_what(front)}{BELOW if shown else ''} {'n = 1 seed: no bars.' if n == '1' else bars} "
+        "Star: the fixed weights with the smallest mean worst training loss, chosen on these runs, "
+        f"which favours them. {front.answer}"
+        f"{left_out_words(section, len(shown), len(front.learned))}",
         front.answer,
         figure,
     )
+
+
+@dataclass(frozen=True)
+class _Plane:
+    """Axes with a loss to the right and another upwards. What is drawn in them lies in the limits
+    that they have: a bar is cut at the edge, a loss of 0 stands at the lower end of a log axis."""
+
+    axis: Axes
+    front: Front
+    split: str
+    kind: SpreadKind
+
+    @property
+    def quantities(self) -> tuple[Quantity, Quantity]:
+        if _is_pair(self.front):
+            first, last = self.front.domains
+            return Quantity("loss", self.split, first), Quantity("loss", self.split, last)
+        return Quantity("loss", self.split, over="mean"), Quantity("loss", self.split)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        return self.axis.get_xlim(), self.axis.get_ylim()
+
+    def scale(self, groups: Sequence[Group], *, zoomed: bool) -> None:
+        """Log axes around the means and bars of these groups; `zoomed`: linear ones around the
+        means. At least a tenth of room to either side."""
+        for quantity, name in zip(self.quantities, "xy", strict=True):
+            found = [group.estimate(quantity) for group in groups]
+            means = [one.mean for one in found if one.mean > 0] or [1.0]
+            bars = [] if zoomed else [one.mean + (one.spread(self.kind) or 0.0) for one in found]
+            low, high = min(means), max(*means, *bars, 0.0)
+            room = max(1.1, (high / low) ** 0.15)
+            if not zoomed:
+                self.axis.set(**{f"{name}scale": "log"})
+            self.axis.set(**{f"{name}lim": (low / room, high * room)})
+        if zoomed:
+            self.axis.locator_params(nbins=5)
+
+    def fill(self, learned: Sequence[tuple[Group, Style]]) -> None:
+        """All that is in the figure."""
+        front, axis = self.front, self.axis
+        right, up = "mean over the domains", "worst domain"
+        if _is_pair(front):
+            right, up = (f"on {name}" for name in front.domains)
+            places = filter(None, (self._place(point.group) for point in front.points))
+            line = np.array(list(places)).reshape(-1, 2).T
+            axis.plot(*line, color=FIXED["color"], linewidth=1.2, zorder=2)
+            lows, highs = zip(*self.limits, strict=True)
+            same = (max(lows), min(highs)) if max(lows) < min(highs) else ()
+            axis.plot(same, same, **EQUAL)
+            named = (front.points[0], front.points[-1], front.best)
+            for point in {point.weights: point for point in named}.values():
+                self._name(point)
+        for point in front.points:
+            self._mark(point.group, FIXED | {"linestyle": ""})
+        for group, look in learned:
+            self._mark(group, look | LEARNED)
+        self._mark(front.best.group, BEST)
+        axis.set_xlabel(figure_text(right))
+        axis.set_ylabel(figure_text(up))
+
+    def _place(self, group: Group) -> tuple[float, float] | None:
+        """Where the group stands; None where that is outside."""
+        means = [group.estimate(quantity).mean for quantity in self.quantities]
+        if self.axis.get_xscale() == "log":
+            means = [max(mean, low) for mean, (low, _) in zip(means, self.limits, strict=True)]
+        x, y = means
+        (left, right), (bottom, top) = self.limits
+        return (x, y) if left <= x <= right and bottom <= y <= top else None
+
+    def _mark(self, group: Group, look: Style) -> None:
+        at = self._place(group)
+        if at is None:
+            return
+        bars = []
+        for quantity, middle, (low, high) in zip(self.quantities, at, self.limits, strict=True):
+            half = group.estimate(quantity).spread(self.kind)
+            ends = [[min(half, middle - low)], [min(half, high - middle)]] if half else None
+            bars.append(ends)
+        x, y = at
+        self.axis.errorbar([x], [y], bars[1], bars[0], elinewidth=0.7, **look)
+
+    def _name(self, point: Fixed) -> None:
+        """The point's weights beside it."""
+        at = self._place(point.group)
+        if at is not None:
+            text = f"({', '.join(f'{weight:.3g}' for weight in point.weights)})"
+            beside: Style = {"xytext": (5, 6), "textcoords": "offset points"}
+            self.axis.annotate(text, at, fontsize=7, color="0.3", **beside)
 
 
 def _is_pair(front: Front) -> bool:
     return len(front.domains) == 2
 
 
-def _axes(front: Front, split: str) -> tuple[Quantity, Quantity]:
-    """What is drawn to the right and what upwards."""
-    if _is_pair(front):
-        first, last = front.domains
-        return Quantity("loss", split, first), Quantity("loss", split, last)
-    return Quantity("loss", split, over="mean"), Quantity("loss", split)
-
-
-def _panel(
-    axis: Axes,
-    front: Front,
-    split: str,
-    kind: SpreadKind,
-    learned: Sequence[tuple[Group, Style]],
-) -> None:
-    """What lies in the axes as they are; a bar is cut at their edge."""
-    x, y = _axes(front, split)
-    if _is_pair(front):
-        means = [[point.group.estimate(q).mean for point in front.points] for q in (x, y)]
-        line = _within(axis, *np.array(means))
-        axis.plot(*line, color=FIXED["color"], linewidth=1.2, zorder=2)
-        for point in (front.points[0], front.points[-1]):
-            _name(axis, point, x, y)
-    for point in front.points:
-        _mark(axis, point.group, x, y, kind, FIXED | {"linestyle": "", "zorder": 2})
-    for group, look in learned:
-        _mark(axis, group, x, y, kind, look | {"markersize": 5, "alpha": 0.9, "zorder": 4})
-    _mark(axis, front.best.group, x, y, kind, BEST | {"zorder": 5})
-    _name(axis, front.best, x, y)
-    if _is_pair(front):
-        lows, highs = zip(axis.get_xlim(), axis.get_ylim(), strict=True)
-        same = (max(lows), min(highs)) if max(lows) < min(highs) else ()
-        look = {"color": "0.8", "linestyle": ":", "linewidth": 1.0, "zorder": 1}
-        axis.plot(same, same, **look)
-    names = [f"on {name}" for name in front.domains]
-    right, up = names if _is_pair(front) else ("mean over the domains", "worst domain")
-    axis.set_xlabel(figure_text(right))
-    axis.set_ylabel(figure_text(up))
-
-
 def _near(front: Front, shown: Sequence[Group]) -> list[Group]:
     """The best fixed weights, and the learned ones that are about as good or better."""
-    worst, best = Quantity("loss", "train"), front.best.group
-    most = NEAR * best.estimate(worst).mean
-    return [best, *(group for group in shown if group.estimate(worst).mean <= most)]
-
-
-def _scale(
-    axis: Axes, groups: Sequence[Group], front: Front, split: str, kind: SpreadKind, zoomed: bool
-) -> None:
-    """Log axes around the means and bars of these groups; `zoomed`: linear ones around the means.
-    At least a tenth of room to either side; a loss of 0 stands at the lower end."""
-    for quantity, name in zip(_axes(front, split), "xy", strict=True):
-        found = [group.estimate(quantity) for group in groups]
-        means = [one.mean for one in found if one.mean > 0] or [1.0]
-        bars = [] if zoomed else [one.mean + (one.spread(kind) or 0.0) for one in found]
-        low, high = min(means), max(*means, *bars, 0.0)
-        room = max(1.1, (high / low) ** 0.15)
-        if not zoomed:
-            axis.set(**{f"{name}scale": "log"})
-        axis.set(**{f"{name}lim": (low / room, high * room)})
-    if zoomed:
-        axis.locator_params(nbins=5)
-
-
-def _within(axis: Axes, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points that lie in the axes; those of a loss of 0 at the lower end of log axes."""
-    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
-    if axis.get_xscale() == "log":
-        x, y = np.maximum(x, left), np.maximum(y, bottom)
-    inside = (left <= x) & (x <= right) & (bottom <= y) & (y <= top)
-    return x[inside], y[inside]
-
-
-def _mark(
-    axis: Axes, group: Group, x: Quantity, y: Quantity, kind: SpreadKind, look: Style
-) -> None:
-    across, up = group.estimate(x), group.estimate(y)
-    at = _within(axis, np.array([across.mean]), np.array([up.mean]))
-    if not len(at[0]):
-        return
-    bars = []
-    for one, middle, (low, high) in zip(
-        (across, up), at, (axis.get_xlim(), axis.get_ylim()), strict=True
-    ):
-        half = one.spread(kind)
-        ends = (np.minimum(half, middle - low), np.minimum(half, high - middle)) if half else None
-        bars.append(ends)
-    axis.errorbar(*at, bars[1], bars[0], elinewidth=0.7, **look)
-
-
-def _name(axis: Axes, point: Fixed, x: Quantity, y: Quantity) -> None:
-    """The point's weights beside it, for two domains."""
-    if len(point.weights) > 2:
-        return
-    means = (np.array([point.group.estimate(quantity).mean]) for quantity in (x, y))
-    at = _within(axis, *means)
-    if not len(at[0]):
-        return
-    text = f"({', '.join(f'{weight:.3g}' for weight in point.weights)})"
-    axis.annotate(
-        text, (at[0][0], at[1][0]), (5, 6), textcoords="offset points", fontsize=7, color="0.3"
-    )
+    best = front.best.group
+    most = NEAR * best.estimate(WORST_TRAIN_LOSS).mean
+    return [best, *(group for group in shown if group.estimate(WORST_TRAIN_LOSS).mean <= most)]
 
 
 def _what(front: Front) -> str:
@@ -189,12 +179,3 @@ def _what(front: Front) -> str:
         f"a = {first} and b = {last} beside the line's ends and its best point. Line: "
         f"{len(front.points)} fixed weights in the order of p_a; dotted: equal losses."
     )
-
-
-def _spread(front: Front, shown: Sequence[Group], kind: SpreadKind) -> str:
-    """What a marker and its bars are."""
-    counts = sorted({len(group.runs) for group in (*shown, *(p.group for p in front.points))})
-    if counts == [1]:
-        return "n = 1 seed: no bars."
-    seeds = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-    return f"Markers: mean over n = {seeds} seeds; bars: {KINDS[kind]}."

@@ -2,108 +2,121 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-import numpy as np
-
-from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures.bands import group_band
-from robustmd.report.figures.drawn import Drawn
-from robustmd.report.figures.groups import (
+from robustmd.report.aggregate import Group
+from robustmd.report.figures import curves
+from robustmd.report.figures.curves import Curve, Trace
+from robustmd.report.figures.drawing import (
     MOST_LINES,
-    band_words,
+    MOST_PANELS,
+    Drawn,
     chosen,
-    group_lines,
-    left_out_words,
-    seeds_words,
 )
-from robustmd.report.figures.lines import Line, Panel, line_figure
-from robustmd.report.figures.quantities import effective_domains, is_moving
-from robustmd.report.figures.traces import Trace
-from robustmd.report.figures.worst_case import endings
+from robustmd.report.figures.losses import of_two_domains
+from robustmd.report.figures.panels import Line, Panel
+from robustmd.report.figures.recorded import Recorded
+from robustmd.report.names import is_many
 from robustmd.report.style import place_style
 
-MOST_PANELS = 12
+RANK = "domain, by its weight"
 
 
-def draw_weights(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> Drawn | None:
-    """A panel a method whose weights move, a line a domain."""
-    there = moving(section, traces)
-    groups = chosen(there, MOST_PANELS)
-    if not groups:
+def draw(runs: Recorded) -> Drawn | None:
+    """A panel a method whose weights move, a line a domain; of many domains see `_sorted`."""
+    if not runs.moving:
         return None
+    return _sorted(runs) if is_many(runs.section.domains) else _by_domain(runs)
+
+
+def _by_domain(runs: Recorded) -> Drawn:
+    section = runs.section
+    groups = chosen(section, runs.moving, MOST_PANELS)
     shown = section.domains[:MOST_LINES]
-    panels = [_panel(group, shown, traces, kind) for group in groups]
-    several = len({panel.lines[0].band.n for panel in panels}) > 1
-    if several:
-        panels = [_with_n(panel) for panel in panels]
-    top = _top(panels)
+    panels = [_panel(runs, group, shown) for group in groups]
+    if len({panel.lines[0].band.n for panel in panels}) > 1:
+        panels = [replace(p, title=f"{p.title} (n = {p.lines[0].band.n})") for p in panels]
+    lines = [line for panel in panels for line in panel.lines]
+    top = 1.03 * min(1.0, 1.2 * max(float(line.band.high.max()) for line in lines))
     panels = [replace(panel, limits=(-0.03 * top, top)) for panel in panels]
-    bands = [line.band for panel in panels for line in panel.lines]
     hidden = len(section.domains) - len(shown)
     more = f" The first {len(shown)} of {len(section.domains)} domains." if hidden else ""
-    return Drawn(
+    return runs.drawn(
         "weights",
         "Weights of the domains",
-        "Weight p_k that iteration t gave to each domain, of the methods that move it. "
-        f"{band_words(bands, kind)}{more}{left_out_words(len(groups), len(there))}",
-        "Weights over iterations; at the end: "
-        + "; ".join(f"{panel.title}: {endings(panel.lines)}" for panel in panels),
-        line_figure(section.data, panels, columns=3 if len(panels) > 4 else 2, share_y=True),
+        "Weight p_k that iteration t gave to each domain, of the methods that move it.",
+        panels,
+        runs.moving,
+        shown=groups,
+        more=more,
+        share_y=True,
     )
 
 
-def draw_effective(section: Section, traces: Sequence[Trace], kind: SpreadKind) -> Drawn | None:
+def _panel(runs: Recorded, group: Group, domains: Sequence[str]) -> Panel:
+    def weight_of(place: int) -> Line:
+        def weight(trace: Trace) -> Curve:
+            return trace.steps, trace.weights[:, place]
+
+        return Line(domains[place], runs.band(group, weight), place_style(place))
+
+    return Panel(group.label, "weight p", tuple(map(weight_of, range(len(domains)))))
+
+
+def _sorted(runs: Recorded) -> Drawn:
+    """From the largest weight to the smallest: who is played, not which name. A line a method:
+    K·p_k by rank, and what the r largest hold together."""
+    section = runs.section
+    groups, count = chosen(section, section.mixtures), len(section.domains)
+    sizes = runs.lines(groups, curves.sorted_weights)
+    sums = runs.lines(groups, curves.cumulated_weights)
+    half = (f"{a.label} {int((a.band.mean < 0.5 - 1e-9).sum()) + 1:,}" for a in sums)
+    return runs.drawn(
+        "weights",
+        "Weights of the domains, sorted",
+        f"The last recorded weights of the {count:,} domains, sorted within each run. Left: K·p_k, "
+        "1 for the same weight on all; right: what the r domains with the largest weights hold "
+        "together.",
+        [
+            Panel("weights, largest first", "K·p (same for all: 1)", sizes, xlabel=RANK),
+            Panel("together", "weight of the first r domains", sums, xlabel=RANK, limits=(0, 1.05)),
+        ],
+        section.mixtures,
+        alt=f"Of {count:,} domains half of the weight is on: {', '.join(half)}",
+        names_below=True,
+    )
+
+
+def effective_domains(runs: Recorded) -> Drawn | None:
     """exp(H(p_t)) of every mixture that recorded weights."""
-    groups = chosen(section.mixtures)
-    if len(section.domains) < 2 or not any(_moves(group, traces) for group in groups):
+    section, many = runs.section, len(runs.section.domains)
+    groups = chosen(section, section.mixtures)
+    if many < 2 or not set(map(id, groups)) & set(map(id, runs.moving)):
         return None
-    lines = group_lines(groups, traces, effective_domains, kind)
-    many = len(section.domains)
-    panel = Panel(
-        "weights", "effective number of domains, exp(H(p))", lines, limits=(0.9, many + 0.1 * many)
-    )
-    return Drawn(
+    title, ylabel = "Effective number of domains", "effective number of domains, exp(H(p))"
+    lines = runs.lines(groups, curves.effective_domains)
+    return runs.drawn(
         "effective_domains",
-        "Effective number of domains",
+        title,
         f"exp(H(p_t)), the exponential of the weights' entropy: {many} for the same weight on all "
-        f"{many} domains, 1 for all weight on one. {seeds_words(lines, kind)}"
-        f"{left_out_words(len(lines), len(section.mixtures))}",
-        f"Effective number of domains over iterations; at the end: {endings(lines)}",
-        line_figure(section.data, [panel]),
+        f"{many} domains, 1 for all weight on one.",
+        [Panel("weights", ylabel, lines, limits=(0.9, 1.1 * many))],
+        section.mixtures,
     )
 
 
-def moving(section: Section, traces: Sequence[Trace]) -> list[Group]:
-    """The mixtures whose weights change in a run."""
-    return [group for group in section.mixtures if _moves(group, traces)]
-
-
-def _moves(group: Group, traces: Sequence[Trace]) -> bool:
-    paths = {run.path for run in group.runs}
-    return any(trace.run.path in paths and is_moving(trace) for trace in traces)
-
-
-def _panel(
-    group: Group, domains: Sequence[str], traces: Sequence[Trace], kind: SpreadKind
-) -> Panel:
-    lines = tuple(
-        Line(name, group_band(group, traces, partial(_weight, place=k), kind), place_style(k))
-        for k, name in enumerate(domains)
+def drift(runs: Recorded) -> Drawn | None:
+    """The paper's p_a − p_b of the weights that each iteration used; not of many domains."""
+    section = runs.section
+    lines = runs.lines(chosen(section, section.mixtures), curves.drift)
+    moving = any(line.band.mean.std() > 0 for line in lines)
+    if is_many(section.domains) or len(section.domains) < 2 or not moving:
+        return None
+    return runs.drawn(
+        "drift",
+        "Drift of the weights",
+        f"p_a − p_b of the weights used in iteration t, with a = {section.domains[0]}, the first, "
+        f"and b = {section.domains[-1]}, the last domain of the data set: −1 or 1 is all weight on "
+        "one of them, 0 the same weight.",
+        [Panel("weights", of_two_domains("p", section), lines, zero=True)],
+        section.mixtures,
     )
-    return Panel(group.label, "weight p", lines)
-
-
-def _weight(trace: Trace, place: int) -> tuple[np.ndarray, np.ndarray]:
-    return trace.steps, trace.weights[:, place]
-
-
-def _top(panels: Sequence[Panel]) -> float:
-    """The end of the common axis: 1 for few domains, less where all weights are small."""
-    largest = max(line.band.high.max() for panel in panels for line in panel.lines)
-    return float(min(1.0, 1.2 * largest)) * 1.03
-
-
-def _with_n(panel: Panel) -> Panel:
-    return replace(panel, title=f"{panel.title} (n = {panel.lines[0].band.n})")

@@ -3,39 +3,38 @@
 import io
 
 import numpy as np
-from matplotlib.figure import Figure
 from PIL import Image
 
 from robustmd.report.aggregate import Section
-from robustmd.report.figures.drawn import Drawn
+from robustmd.report.figures.drawing import Drawn, grid
+from robustmd.report.figures.recorded import Recorded
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import is_many, some_text
-from robustmd.report.style import figure_style, figure_text
+from robustmd.report.style import figure_style
 from robustmd.runs import files
 from robustmd.runs.untrusted import Unreadable, read_bytes
 
 MAX_PIXELS = 2**22
+WIDTH = 6.4  # inches
 
 
-def draw(section: Section) -> Drawn | None:
+def draw(runs: Recorded) -> Drawn | None:
     """The examples.png of the section's first run that has one; None where there is none.
 
     A report is made to be passed on, and so is that file: the run left out the domains whose
     licence does not let their pictures be. Where that is every domain there is no figure.
     """
-    licences = licences_of(section)
+    section, licences = runs.section, licences_of(runs.section)
     shown = [name for name, licence in licences.items() if may_be_shown(licence)]
     picture = _first_picture(section) if shown else None
     if picture is None:
         return None
     height, width = picture.shape[:2]
     with figure_style():
-        inches = 6.4
-        figure = Figure(figsize=(inches, 0.5 + inches * height / width), layout="constrained")
-        axis = figure.subplots()
+        size = (WIDTH, WIDTH * height / width)
+        figure, (axis,) = grid(section.data, 1, 1, size, (0.0, 0.5))
         axis.imshow(picture, interpolation="nearest")
         axis.set_axis_off()
-        figure.suptitle(figure_text(section.data), fontsize=10)
     each = "each domain"
     if is_many([*licences]):  # a run keeps those of the first few
         each = f"some of the {len(licences):,} domains"
