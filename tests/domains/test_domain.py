@@ -53,12 +53,6 @@ def test_domain_names_itself_the_split_and_the_fault(changes, words, one_line):
     one_line(error, "domain svhn, test split", words)
 
 
-def test_splits_of_different_sizes_are_refused(one_line):
-    with pytest.raises(UserError) as error:
-        Domain("svhn", train=examples(size=4), test=examples(size=5))
-    one_line(error, "svhn", "(4, 4)", "(5, 5)")
-
-
 def test_set_is_a_sequence_of_domains():
     a, b = (Domain(name, examples(), examples()) for name in "ab")
     data = domain_set(a, b)

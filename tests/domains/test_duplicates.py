@@ -69,14 +69,6 @@ def test_one_image_under_two_labels_is_a_warning() -> None:
     assert line.endswith("1 in a train, 1 in a train and b test")
 
 
-def test_images_that_agree_in_the_middle_alone_are_different() -> None:
-    data = data_set(side=40)
-    a = data["a"]
-    a.test.images[0] = a.train.images[0]
-    a.test.images[0, 0, 0, 0] ^= 1
-    assert find_duplicates(data) == ()
-
-
 def test_only_the_rows_of_a_split_count() -> None:
     whole = examples(10, 0)
     whole.images[9] = whole.images[0]

@@ -181,23 +181,6 @@ def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
     assert own.load().fingerprint != first.fingerprint
 
 
-def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
-    own: Own, monkeypatch: pytest.MonkeyPatch, one_line: OneLine
-) -> None:
-    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
-    decoded = prepared_images.decoded
-
-    def meddling(paths, size):
-        put(paths[1], 77)
-        os.utime(paths[1], ns=(5, 5))
-        return decoded(paths, size)
-
-    monkeypatch.setattr(prepared_images, "decoded", meddling)
-    with pytest.raises(UserError) as error:
-        own.load()
-    one_line(error, "01.png changed while it was read")
-
-
 def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(
     own: Own, decodings: list[int], one_line: OneLine
 ) -> None:
@@ -273,15 +256,6 @@ def test_exactly_one_of_root_and_manifest(tmp_path: Path, one_line: OneLine) -> 
     with pytest.raises(UserError) as error:
         load(tmp_path, root=tmp_path / "nowhere")
     one_line(error, "nowhere", "no such folder")
-
-
-def test_many_images_are_counted_while_they_are_read(
-    own: Own, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("robustmd.domains.prepared_images.PROGRESS_SECONDS", 0.0)
-    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
-    own.load()
-    assert "7 of 8 images read" in own.lines
 
 
 def test_the_same_folder_has_the_same_fingerprint_anywhere(own: Own, tmp_path: Path) -> None:

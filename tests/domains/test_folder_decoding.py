@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, features
 
-from robustmd.domains.decoding import UnreadableError, decode, decoded, quietly
+from robustmd.domains.decoding import UnreadableError, decode, quietly
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 GRAY = 200
@@ -206,21 +206,3 @@ def test_decompression_bombs_are_refused(
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", int(10_000 / factor))
     with quietly(), pytest.raises(UnreadableError, match="decompression bomb"):
         decode(path, 8)
-
-
-def test_what_waits_in_memory_does_not_grow_with_the_files(write: Callable[..., Path]) -> None:
-    """However slowly the images are taken, no more than a few are decoded ahead."""
-    path = write(plain(RED))
-    asked = 0
-
-    class Counting(list[Path]):
-        def __iter__(self):  # type: ignore[no-untyped-def]
-            nonlocal asked
-            for item in super().__iter__():
-                asked += 1
-                yield item
-
-    images = decoded(Counting([path] * 500), 8, threads=2)
-    next(images)
-    assert asked <= 16
-    images.close()  # type: ignore[attr-defined]

@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 
-from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import array_sha256, file_md5
 from robustmd.domains.store import Recipe, find_store, open_store, read_through
 from robustmd.errors import UserError
@@ -79,15 +78,6 @@ def test_nothing_but_the_store_and_its_lock_is_left(kitchen):
     assert files == {"manifest.json", "values.npy", "labels.npy"}
 
 
-def test_key_covers_name_version_and_settings(kitchen):
-    keys = {kitchen.recipe(version).key for version in (1, 2)}
-    other = Recipe("tried", 1, {"size": 6}, kitchen.build, None, str)
-    assert len({*keys, other.key}) == 3
-    kitchen.open()
-    kitchen.open(version=2)
-    assert kitchen.built == 2
-
-
 def test_changed_source_is_prepared_again_with_a_line(kitchen):
     before = kitchen.open()
     kitchen.source.write_bytes(bytes(50))
@@ -114,16 +104,6 @@ def test_touched_source_is_recognised_by_md5_and_then_by_time(kitchen):
     kitchen.open()
     kitchen.open()
     assert (kitchen.built, kitchen.hashed) == (1, 2)
-
-
-def test_copied_cache_is_recognised_by_checksums(kitchen):
-    kitchen.open()
-    for path in kitchen.folder.glob("*.npy"):
-        os.utime(path, ns=(1, 1))
-    assert find_store(kitchen.cache, kitchen.recipe()) is None
-    kitchen.open()
-    assert find_store(kitchen.cache, kitchen.recipe()) is not None
-    assert kitchen.built == 1
 
 
 def damage_flip(folder):
@@ -287,19 +267,6 @@ def test_failed_preparation_leaves_nothing(kitchen, stop):
     assert len(kitchen.open().arrays["values"]) == 20
 
 
-def test_failed_renewal_keeps_the_older_store(kitchen):
-    kitchen.open()
-    kitchen.source.write_bytes(bytes(50))
-
-    def failing(writer):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    kitchen.build = failing
-    with pytest.raises(UserError):
-        kitchen.open()
-    assert (kitchen.folder / "manifest.json").exists()
-
-
 def test_cache_that_cannot_be_written(kitchen, tmp_path, one_line):
     (tmp_path / "file").touch()
     for cache in (tmp_path / "file", tmp_path / "file" / "cache"):
@@ -307,33 +274,6 @@ def test_cache_that_cannot_be_written(kitchen, tmp_path, one_line):
         with pytest.raises(UserError) as error:
             kitchen.open()
         one_line(error, str(cache), "paths.cache=DIR")
-
-
-def test_full_disk(kitchen, monkeypatch, one_line):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(UserError) as error:
-            kitchen.open()
-    one_line(error, "No space left", str(kitchen.cache), "paths.cache=DIR")
-    assert not kitchen.folder.exists()
-    assert len(kitchen.open().arrays["values"]) == 20
-
-
-@pytest.mark.parametrize(
-    ("shape", "blocks"),
-    [
-        ((3, 2), [np.zeros((2, 2), np.uint8)]),
-        ((1, 2), [np.zeros((2, 2), np.uint8)]),
-        ((2, 3), [np.zeros((2, 2), np.uint8)]),
-        ((2, 2), [np.zeros((2, 2), np.int64)]),
-    ],
-)
-def test_blocks_must_make_up_the_array(tmp_path, shape, blocks):
-    with pytest.raises(ValueError, match="values"):
-        ArrayWriter(tmp_path).add("values", "uint8", shape, blocks)
 
 
 def test_checksum_knows_type_shape_and_order_but_not_layout():

@@ -29,14 +29,6 @@ def test_each_image_counts_once_for_each_variant():
     assert examples(rows=np.array([3, 9]), views=views).targets.tolist() == [3, 3, 3, 4, 4, 4]
 
 
-def test_a_subset_takes_an_image_in_all_its_variants():
-    some = examples(views=Views(("identity", "flip_vertical"))).subset([3, 1])
-    assert some.rows.tolist() == [3, 1]
-    assert some.targets.tolist() == [3, 3, 1, 1]
-    with pytest.raises(IndexError, match=r"0\.\.9"):
-        examples(views=Views(("identity", "flip_vertical"))).subset([10])
-
-
 @pytest.mark.parametrize(
     ("views", "words"),
     [

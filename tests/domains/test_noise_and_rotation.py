@@ -1,4 +1,4 @@
-"""A domain dealt out to rotations and noise levels: who gets which images, and how it is seen."""
+"""One domain's images as several domains: noisy copies of it, or turned and noisy shares."""
 
 from dataclasses import replace
 from itertools import chain
@@ -15,8 +15,50 @@ from robustmd import settings
 from robustmd.config.loading import load_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates
-from robustmd.domains.noise_and_rotation import rotated_grid
+from robustmd.domains.noise_and_rotation import noise_copies, rotated_grid
 from robustmd.errors import UserError
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def test_the_copies_share_all_arrays_and_differ_in_their_noise():
+    base = synthetic_domains()
+    copies = noise_copies(base, "b", [0, 4, 12.5], "digits_noise")
+    assert copies.names == ("sigma_0", "sigma_4", "sigma_12.5")
+    assert copies.name == "digits_noise"
+    assert copies.classes == base.classes
+    for domain, sigma in zip(copies, (0.0, 4.0, 12.5), strict=True):
+        for split in ("train", "test"):
+            assert domain.split(split).images is base["b"].split(split).images
+            assert domain.split(split).labels is base["b"].split(split).labels
+            assert domain.split(split).views.sigma == sigma
+        assert domain.val is None
+
+
+def test_an_unknown_base_and_a_sigma_given_twice_are_refused(one_line):
+    with pytest.raises(UserError) as error:
+        noise_copies(synthetic_domains(), "c", [0, 1], "n")
+    one_line(error, "'c'", "a, b")
+    with pytest.raises(UserError) as error:
+        noise_copies(synthetic_domains(), "a", [4, 4.0], "n")
+    one_line(error, "one name", "sigma_4")
+
+
+def test_only_the_base_domains_files_are_needed(write_mnist, tmp_path):
+    write_mnist(tmp_path / "data" / "MNIST" / "raw")
+    overrides = [
+        "data=digits_noise",
+        "data.verify=false",
+        f"paths.data={tmp_path / 'data'}",
+        f"paths.cache={tmp_path / 'cache'}",
+    ]
+    found = load_domains(composed(*overrides), silent)
+    assert found.names == ("sigma_0", "sigma_4", "sigma_8", "sigma_12")
+    assert "unofficial" in found.notes[0]
+    assert not (tmp_path / "data" / "svhn").exists()
+
 
 SIX = [0.0, 15.0, 30.0, 45.0, 60.0, 75.0]
 
@@ -96,15 +138,6 @@ def test_the_dealing_is_what_it_has_always_been() -> None:
     assert rows(grid(base=numbered(12, 6)), "train") == dealt
 
 
-@pytest.mark.parametrize("quarter", [0, 1, 2, 3])
-def test_right_angles_turn_counter_clockwise_and_exactly(quarter: int) -> None:
-    base = synthetic_domains()
-    split = grid([90.0 * quarter, 45.0], base=base).domains[0].test
-    for position, row in enumerate(split.rows):
-        expected = np.rot90(split.images[row], quarter)
-        assert np.array_equal(split.as_seen(position, np.random.default_rng(0)), expected)
-
-
 def test_a_thousand_domains_of_few_images() -> None:
     angles, sigmas = [9.0 * i for i in range(40)], list(range(25))
     data = grid(angles, sigmas, base=numbered(2500, 1000))
@@ -136,6 +169,10 @@ def test_the_fingerprint_is_also_of_the_base_and_of_who_has_which_images() -> No
         grid(base=synthetic_domains(seed=1)),
         grid(base=base.with_validation(0.2, seed=0)),
         grid(base=base.with_validation(0.2, seed=1)),
+        noise_copies(base, "a", [0, 4], "n"),
+        noise_copies(base, "a", [4, 0], "n"),
+        noise_copies(base, "b", [0, 4], "n"),
+        noise_copies(synthetic_domains(seed=1), "a", [0, 4], "n"),
     ]
     assert len({data.fingerprint for data in found}) == len(found)
 
@@ -197,28 +234,30 @@ def test_images_that_are_turned_already_or_not_square_are_refused(one_line) -> N
     one_line(error, "rotate_15", "4×6", "square")
 
 
-@pytest.mark.parametrize(
-    ("override", "words"),
-    [
-        ("data.angles=[]", "one or more different degrees"),
-        ("data.angles=[0,360]", "one or more different degrees"),
-        ("data.angles=[0,359.9999999]", "one or more different degrees"),
-        ("data.angles=[-15,0]", "one or more different degrees"),
-        ("data.angles=[15,15.0]", "one or more different degrees"),
-        ("data.angles=[0,.inf]", "one or more different degrees"),
-        ("data.angles=[0,.nan]", "one or more different degrees"),
-        ("data.sigmas=[]", "one or more different numbers"),
-        ("data.sigmas=[0,0.0]", "one or more different numbers"),
-        ("data.sigmas=[-1]", "one or more different numbers"),
-        ("data.split_seed=-1", "a whole number from 0"),
-        ("data.domain=usps", "one of mnist, svhn"),
-        ("data.angles=[15]", "a mixture needs two"),
-    ],
-)
+DEGREES, NUMBERS = "one or more different degrees", "one or more different numbers"
+OUT_OF_RANGE = {
+    **{
+        f"data.angles=[{angles}]": DEGREES for angles in ("", "0,360", "-15,0", "15,15.0", "0,.nan")
+    },
+    **{f"data.sigmas=[{sigmas}]": NUMBERS for sigmas in ("", "0,0.0", "-1")},
+    "data.split_seed=-1": "a whole number from 0",
+    "data.domain=usps": "one of mnist, svhn",
+    "data.angles=[15]": "a mixture needs two",
+}
+
+
+@pytest.mark.parametrize(("override", "words"), OUT_OF_RANGE.items())
 def test_settings_out_of_range(override: str, words: str, one_line) -> None:
     with pytest.raises(UserError) as error:
         settings.validate(composed("data=digits_rotated", override))
     one_line(error, override.partition("=")[0], words)
+
+
+@pytest.mark.parametrize("sigmas", ["4", "", "4,4", "-1,4", "0,0.0", "0,.inf"])
+def test_sigmas_of_copies_out_of_range(sigmas, one_line) -> None:
+    with pytest.raises(UserError) as error:
+        settings.validate(composed("data=digits_noise", f"data.sigmas=[{sigmas}]"))
+    one_line(error, "data.sigmas", "two or more different numbers")
 
 
 def test_the_defaults_are_the_six_angles_and_whole_numbers_are_the_same_run() -> None:
@@ -227,39 +266,24 @@ def test_the_defaults_are_the_six_angles_and_whole_numbers_are_the_same_run() ->
     assert settings.number_changing(settings.as_dict(config))["data"] == {"name": "digits_rotated"}
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "count"),
+    [("digits_rotated", "data.sigmas=[0,20]", 12), ("digits_noise", "data.sigmas=[0,60]", 2)],
+)
 @pytest.mark.parametrize("domain", ["handwritten", "printed"])
-def test_the_mini_digits_turn_without_any_file(prepared_cache: Path, domain: str) -> None:
-    overrides = [
-        "data=digits_rotated",
-        f"data.domain={domain}",
-        "data.sigmas=[0,20]",
-        "data.validation=0.2",
-        f"paths.cache={prepared_cache}",
-    ]
-    found = load_domains(composed(*overrides), lambda _: None)
-    assert len(found) == 12
-    again = load_domains(composed(*overrides, "data.split_seed=1"), lambda _: None)
-    assert found.fingerprint != again.fingerprint
+def test_the_mini_digits_need_no_file(prepared_cache: Path, domain, name, more, count) -> None:
+    given = [f"data={name}", f"data.domain={domain}", more, "data.validation=0.2"]
+    found = load_domains(composed(*given, f"paths.cache={prepared_cache}"), silent)
+    assert len(found) == count
     held = [set(d.val.rows) | set(d.train.rows) for d in found]
-    assert sum(map(len, held)) == len(set.union(*held))
+    if name == "digits_noise":
+        assert np.array_equal(found[0].val.rows, found[1].val.rows)
+        assert found[0].train.images is found[1].train.images
+    else:
+        assert sum(map(len, held)) == len(set.union(*held))
 
 
 def test_extra_digits_are_svhns_alone(one_line) -> None:
     with pytest.raises(UserError) as error:
         load_domains(composed("data=digits_rotated", "data.svhn.extra=true"), lambda _: None)
     one_line(error, "data.svhn.extra=true", "mnist")
-
-
-def test_all_of_mnist_at_six_angles(real_data: Path, tmp_path: Path) -> None:
-    overrides = ["data=digits_rotated", f"paths.data={real_data}", f"paths.cache={tmp_path}"]
-    data = load_domains(composed(*overrides), lambda _: None)
-    assert data.names == tuple(f"rotate_{angle:g}" for angle in SIX)
-    assert [len(domain.train) for domain in data] == [10_000] * 6
-    assert sorted(len(domain.test) for domain in data) == [1666] * 2 + [1667] * 4
-    for split, count in (("train", 60_000), ("test", 10_000)):
-        dealt = np.concatenate([domain.split(split).rows for domain in data])
-        assert np.array_equal(np.sort(dealt), np.arange(count))
-    # A shuffle: each domain has about a tenth of each digit (5 standard deviations of a draw).
-    shares = np.array([np.bincount(domain.train.targets, minlength=10) for domain in data])
-    expected = shares.sum(axis=0) / 6
-    assert (np.abs(shares - expected) < 5 * np.sqrt(expected)).all()

@@ -57,24 +57,20 @@ def test_refuses_what_is_not_whole(tmp_path, content, words, one_line):
     one_line(error, str(path), words, "delete it")
 
 
-def compressed_variants():
-    whole = gzip.compress(HEADER + BODY * 1, mtime=0)
-    yield "cut", whole[:-12], "broken"
-    yield "no trailer", whole[:-8], "broken"
-    yield "wrong CRC", whole[:-8] + b"\0\0\0\0" + whole[-4:], "broken"
-    yield "wrong length", whole[:-4] + b"\1\1\0\0", "broken"
-    yield "not gzip", HEADER + BODY, "broken"
-    yield "empty", b"", "after 0 bytes"
-    yield "flipped", whole[:12] + bytes([whole[12] ^ 0xFF]) + whole[13:], "file"
-    yield "short", gzip.compress(HEADER + BODY[:-1], mtime=0), "only 59 follow"
-    yield "long", gzip.compress(HEADER + BODY + b"\0", mtime=0), "more follow"
-    huge = HEADER[:4] + struct.pack(">3I", 10**6, 10**3, 10**3)
-    yield "promises 10^12", gzip.compress(huge + bytes(1000), mtime=0), "cannot hold"
+WHOLE = gzip.compress(HEADER + BODY, mtime=0)
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [pytest.param(content, words, id=name) for name, content, words in compressed_variants()],
+    [
+        (WHOLE[:-12], "broken"),
+        (WHOLE[:-8] + b"\0\0\0\0" + WHOLE[-4:], "broken"),
+        (HEADER + BODY, "broken"),
+        (b"", "after 0 bytes"),
+        (gzip.compress(HEADER + BODY[:-1]), "only 59 follow"),
+        (gzip.compress(HEADER + BODY + b"\0"), "more follow"),
+        (gzip.compress(HEADER[:4] + struct.pack(">3I", *[10**4] * 3)), "cannot hold"),
+    ],
 )
 def test_refuses_broken_compression(tmp_path, content, words, one_line):
     path = put(tmp_path, content, "train-images-idx3-ubyte.gz")
