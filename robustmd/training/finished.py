@@ -35,7 +35,12 @@ def is_finished(plan: Plan) -> bool:
     there, environment = directory.config(), directory.environment()
     if there is None or environment is None:
         return False
-    if recorded_identity(there, plan.read) != canonical(plan.identity):  # whatever it has read
+    recorded = recorded_identity(there, plan.read)  # as if it had read the same, see below
+    if recorded is None:
+        raise UserError(
+            f"{directory.path}: damaged: config.yaml lacks settings; force=true trains it anew"
+        )
+    if recorded != canonical(plan.identity):
         raise UserError(
             f"{directory.path}: holds a run of other settings (see its config.yaml); {ELSE}"
         )
