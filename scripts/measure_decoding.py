@@ -108,8 +108,8 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
     from robustmd.domains.pets import EXPANSION  # noqa: PLC0415
     from robustmd.domains.views import Views  # noqa: PLC0415
     from robustmd.training.batches import BatchStream  # noqa: PLC0415
+    from robustmd.training.images import resident_splits  # noqa: PLC0415
     from robustmd.training.pool import TrainingPool  # noqa: PLC0415
-    from robustmd.training.resident import resident_splits  # noqa: PLC0415
 
     torch.set_num_threads(1)
     random = np.random.default_rng(0)

@@ -9,12 +9,11 @@ from hydra import compose, initialize_config_module
 from robustmd import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BatchStream
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
+from robustmd.training.images import resident_splits
 from robustmd.training.learner import Learner, build_learner
 from robustmd.training.loop import Iteration
 from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import resident_splits
 from robustmd.typed import typed
 
 

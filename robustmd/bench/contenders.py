@@ -11,11 +11,10 @@ from robustmd.bench.workload import Workload
 from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BatchStream
 from robustmd.training.captured import WARM_UP, GraphCapture, side_stream
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
+from robustmd.training.images import resident_splits
 from robustmd.training.learner import build_learner
 from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import resident_splits
 from robustmd.training.starting import ready_iteration
 
 

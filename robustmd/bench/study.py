@@ -18,8 +18,7 @@ from robustmd.bench.throughput import measuring, training_flop
 from robustmd.bench.timing import Ratio, interleaved, paired_ratio
 from robustmd.bench.updates import update_microseconds
 from robustmd.bench.workload import Workload, grid_domains, random_domains, workloads
-from robustmd.training.environment import describe
-from robustmd.training.precision import resolve_precision
+from robustmd.training.environment import describe, resolve_precision
 
 Say = Callable[[str], None]
 METHODS = ("even", "opt", "ot")

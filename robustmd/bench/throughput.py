@@ -9,10 +9,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from robustmd.bench.timing import Ratio, interleaved, paired_ratio
 from robustmd.bench.workload import Workload, random_domains
-from robustmd.training.gathering import chunks
+from robustmd.training.images import resident_splits
 from robustmd.training.learner import build_learner
 from robustmd.training.measurement import images_at_once, measure
-from robustmd.training.resident import resident_splits
+from robustmd.training.pool import chunks
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from robustmd.domains.domain import Examples
+from robustmd.training.images import sent
 from robustmd.training.seeds import content_hash, stream
-from robustmd.training.transfer import sent
 
 BLOCK = 100  # iterations drawn at once
 
@@ -21,7 +21,7 @@ class Draw:
 
     positions:  int64 [M, m], in each domain's training set
     corners:    int64 [M, m, 2], first row and column of each crop; None: no domain is cropped
-    noise_keys: int64 [M, m], see pixel_noise.py; None: no domain is noisy
+    noise_keys: int64 [M, m], see pixels.py; None: no domain is noisy
     domains:    int64 [M], ascending, the domains that were drawn; None: all are there, M = K
     """
 

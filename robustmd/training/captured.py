@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from robustmd.training.batches import BatchStream
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner
 from robustmd.training.loop import answer, batch_losses, descend, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool

@@ -1,4 +1,4 @@
-"""What a run ran on: versions, device, threads, commit; for getting the same numbers elsewhere."""
+"""What a run computes on: device, arithmetic, memory; and what it ran on, to get the same again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ import robustmd
 from robustmd.errors import UserError
 
 PACKAGES = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "scipy", "pandas")
+BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})  # CPUs where bfloat16 is faster, not slower
+WORDS = ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc")
 
 
 def choose_device(name: str) -> torch.device:
@@ -37,6 +41,59 @@ def choose_device(name: str) -> torch.device:
             f"runtime.device={name}: no such device on this machine; it has: {', '.join(available)}"
         )
     return torch.device(name)
+
+
+def resolve_precision(name: str, device: torch.device) -> str:
+    """`runtime.precision` as one of fp32, tf32, bf16: what `auto` takes on this device.
+
+    auto is bf16 on GPUs that have it and on CPUs with AVX512-BF16 or AMX, else fp32.
+
+    Raises:
+        UserError: the device has no such arithmetic.
+    """
+    if name == "tf32" and device.type != "cuda":
+        raise UserError(f"runtime.precision=tf32: only CUDA has it, not {device}; fp32, bf16, auto")
+    if name == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported():
+        raise UserError(f"runtime.precision=bf16: {device} has none; allowed here: fp32, tf32")
+    if name != "auto":
+        return name
+    return "bf16" if _has_fast_bf16(device) else "fp32"
+
+
+def _has_fast_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    return not BF16_FLAGS.isdisjoint(flags.split())
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Whether CUDA may round the factors of float32 products to 10 bits (precision=tf32)."""
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
+
+
+@contextmanager
+def memory_for(what: str) -> Iterator[None]:
+    """Within it an allocation that fails, on the CPU or a device, is the user's to mend.
+
+    Raises:
+        UserError: "too little memory for", and `what`, which says what to do about it.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
+            words in str(error) for words in WORDS
+        ):
+            raise UserError(f"too little memory for {what}") from None
+        raise
 
 
 def describe(device: torch.device) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from robustmd.errors import UserError, listed
 from robustmd.registry import BackboneFacts
 from robustmd.runs import checkpoints
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.environment import choose_device
+from robustmd.training.environment import allow_tf32, choose_device, resolve_precision
+from robustmd.training.images import resident_splits
+from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
-from robustmd.training.precision import InPrecision, allow_tf32, resolve_precision
-from robustmd.training.resident import resident_splits
 from robustmd.typed import typed_from_file
 
 # What does not make it another model or another data set:

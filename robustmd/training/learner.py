@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import copy
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.swa_utils import update_bn
 
 from robustmd import settings
 from robustmd.adversary import RegretMeter
@@ -18,9 +22,6 @@ from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
 from robustmd.domains.domain import DomainSet
 from robustmd.methods import build_adversary
 from robustmd.registry import BACKBONES, METHODS, BackboneFacts, MethodFacts
-from robustmd.training.average import IterateAverage
-from robustmd.training.precision import InPrecision
-from robustmd.training.schedules import learning_rate_schedule
 from robustmd.training.seeds import content_hash, torch_seed
 
 
@@ -152,3 +153,60 @@ def build_learner(
     average = IterateAverage(model) if METHODS.flag(method.name, "averages") else None
     precision = config.runtime.precision
     return Learner(model, optimizer, schedule, adversary, regret, average, precision, notes)
+
+
+def learning_rate_schedule(
+    optimizer: torch.optim.Optimizer, schedule: str, iterations: int
+) -> LambdaLR:
+    """`constant`: η_w throughout. `cosine`: η_w (1 + cos(π t/T))/2, from η_w at t = 0 to 0 at T."""
+    factors: dict[str, Callable[[int], float]] = {
+        "constant": lambda t: 1.0,
+        "cosine": lambda t: 0.5 * (1.0 + math.cos(math.pi * min(t, iterations) / iterations)),
+    }
+    return LambdaLR(optimizer, factors[schedule])
+
+
+class InPrecision(nn.Module):
+    """A model that computes in a precision and answers in float32.
+
+    Args:
+        model: its weights stay float32; with bf16 autocast rounds them for each product.
+        precision: fp32, tf32 (see `allow_tf32`) or bf16.
+    """
+
+    def __init__(self, model: nn.Module, precision: str) -> None:
+        super().__init__()
+        self.model = model
+        self.precision = precision
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Logits, float32 [n, C], of images float32 [n, 3, H, W]."""
+        context: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if self.precision == "bf16":
+            context = torch.autocast(images.device.type, torch.bfloat16)
+        with context:
+            logits: torch.Tensor = self.model(images)
+        return logits.float()
+
+
+class IterateAverage(nn.Module):
+    """The running mean of a model's weights over the iterations.
+
+    Args:
+        model: as it is before the first iteration; its weights count from `include` on.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = copy.deepcopy(model).requires_grad_(False)
+
+    @torch.no_grad()
+    def include(self, model: nn.Module, t: int) -> None:
+        """Count W_t, t = 1, 2, … (W̄_t = W̄_{t−1} + (W_t − W̄_{t−1})/t); no host-device sync."""
+        for mean, now in zip(self.model.parameters(), model.parameters(), strict=True):
+            mean.lerp_(now, 1.0 / t)
+
+    def ready(self, batches: Iterable[torch.Tensor]) -> nn.Module:
+        """The averaged model, any batch-norm statistics estimated on the batches."""
+        update_bn(batches, self.model)
+        return self.model

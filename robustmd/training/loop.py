@@ -9,12 +9,11 @@ import torch
 from torch.nn import functional
 
 from robustmd.training.batches import BatchStream, Draw
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
+from robustmd.training.images import sent
 from robustmd.training.learner import Learner
 from robustmd.training.measurement import masked
 from robustmd.training.pool import TrainingPool
-from robustmd.training.transfer import sent
 
 Iteration = Callable[[Learner, BatchStream, TrainingPool, History, Clock], None]
 

@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from robustmd.errors import UserError
 from robustmd.registry import METRICS, Metric
-from robustmd.training.gathering import chunks
-from robustmd.training.resident import ResidentExamples
+from robustmd.training.images import ResidentExamples
+from robustmd.training.pool import chunks
 
 PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
 MOST_PIXELS = 2**24  # the same on a GPU with enough memory

@@ -15,8 +15,8 @@ from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.runs.identity import canonical, config_hash, run_folder
 from robustmd.runs.writer import RunDirectory
+from robustmd.training.environment import resolve_precision
 from robustmd.training.other_runs import FinishedRuns, recorded_identity
-from robustmd.training.precision import resolve_precision
 
 
 @dataclass(frozen=True)

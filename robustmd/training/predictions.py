@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from robustmd.training.gathering import chunks
+from robustmd.training.images import ResidentExamples
 from robustmd.training.measurement import images_at_once
-from robustmd.training.resident import ResidentExamples
+from robustmd.training.pool import chunks
 
 
 def predict(

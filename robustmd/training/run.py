@@ -21,14 +21,11 @@ from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints
 from robustmd.training.data_record import data_warnings, example_sheet
-from robustmd.training.environment import choose_device, describe
-from robustmd.training.finished import changed_code, is_finished
+from robustmd.training.environment import allow_tf32, choose_device, describe, memory_for
 from robustmd.training.history import Diverged
-from robustmd.training.memory import memory_for
 from robustmd.training.plan import Plan
-from robustmd.training.precision import allow_tf32
 from robustmd.training.progress import RunProgress
-from robustmd.training.resuming import go_on
+from robustmd.training.resuming import changed_code, go_on, is_finished
 from robustmd.training.session import Session
 from robustmd.training.stopping import Interrupted, StopRequest
 from robustmd.training.summary import summarise, verdict

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
 
 import numpy as np
-import torch
 
 
 def stream(seed: int, purpose: str, *, block: int = 0) -> np.random.Generator:
@@ -36,22 +34,3 @@ def content_hash(*arrays: np.ndarray) -> str:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
-
-
-def generator_states(device: torch.device) -> dict[str, torch.Tensor]:
-    """Where torch's own generators are, on the host and on the device, for a checkpoint."""
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    elif device.type == "mps":
-        states["mps"] = torch.mps.get_rng_state()
-    return states
-
-
-def set_generator_states(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
-    """Put them back there; a run that goes on elsewhere leaves its old device's out."""
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda" and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"], device)
-    elif device.type == "mps" and "mps" in states:
-        torch.mps.set_rng_state(states["mps"])

@@ -13,6 +13,7 @@ from robustmd.runs import checkpoints
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.history import Diverged, History
+from robustmd.training.images import ResidentExamples, resident_splits, where_images_are
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import train
 from robustmd.training.measurement import Measure, measure, worst
@@ -20,7 +21,6 @@ from robustmd.training.plan import Plan
 from robustmd.training.pool import TrainingPool
 from robustmd.training.predictions import predict
 from robustmd.training.progress import RunProgress
-from robustmd.training.resident import ResidentExamples, resident_splits, where_images_are
 from robustmd.training.seeds import stream
 from robustmd.training.starting import ready_iteration
 from robustmd.training.state import RunState

@@ -12,12 +12,11 @@ from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.training.batches import BatchStream
 from robustmd.training.captured import CapturedIteration, as_before, why_not
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
+from robustmd.training.images import why_not_pinned
 from robustmd.training.learner import Learner
 from robustmd.training.loop import Iteration, iterate
 from robustmd.training.pool import TrainingPool
-from robustmd.training.transfer import why_not_pinned
 
 # How far a captured iteration may be off: a share of what a plain one changes, which bfloat16 and
 # sums in another order stay below, and of the numbers themselves, as float32 rounds them.

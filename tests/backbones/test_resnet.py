@@ -10,8 +10,8 @@ from robustmd.backbones import build_backbone
 from robustmd.backbones.networks.resnet import IMAGENET_MEAN, IMAGENET_STD, ResNet18
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
-from robustmd.training.average import IterateAverage
-from robustmd.training.gathering import normalised
+from robustmd.training.learner import IterateAverage
+from robustmd.training.pixels import normalised
 
 
 def test_it_has_torchvisions_parameters_by_name_and_number() -> None:

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from robustmd.backbones.alexnet import AlexNet
 from robustmd.bench import contenders, naive, workload
 from robustmd.bench.throughput import measuring, training_flop
 from robustmd.bench.updates import update_microseconds
-from robustmd.settings import AlexNet
 
 CPU = torch.device("cpu")
 SMALL = workload.Workload("small", AlexNet(width=0.05), 32, 20)

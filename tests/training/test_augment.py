@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from robustmd.domains.views import VARIANTS, matrix_of
-from robustmd.training.augment import cropped, turned
+from robustmd.training.pixels import cropped, turned
 
 FLIPS = {
     "identity": lambda image: image,

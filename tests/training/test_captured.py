@@ -8,8 +8,7 @@ import torch
 from tiny import parts, rows_of
 
 from robustmd.training.captured import CapturedIteration, as_before, why_not
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
 from robustmd.training.loop import iterate
 
 CPU = torch.device("cpu")

@@ -22,12 +22,11 @@ from robustmd.runs.reader import Run, collect
 from robustmd.training import run as run_module
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.captured import CapturedIteration, why_not
-from robustmd.training.clock import Clock
-from robustmd.training.history import Diverged, History
+from robustmd.training.history import Clock, Diverged, History
+from robustmd.training.images import resident_splits
 from robustmd.training.learner import Learner, build_learner
 from robustmd.training.loop import answer, descend, iterate, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import resident_splits
 
 CPU = torch.device("cpu")
 

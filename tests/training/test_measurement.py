@@ -13,10 +13,10 @@ from torch.nn import functional
 from robustmd.domains.domain import DomainSet
 from robustmd.training import measurement
 from robustmd.training.batches import Draw
-from robustmd.training.gathering import Shelf, normalised
+from robustmd.training.images import resident_splits
 from robustmd.training.measurement import Measure, images_at_once, measure, worst
-from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import resident_splits
+from robustmd.training.pixels import normalised
+from robustmd.training.pool import Shelf, TrainingPool
 
 CPU = torch.device("cpu")
 

@@ -11,12 +11,11 @@ from tiny import composed, synthetic_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.views import VARIANTS
 from robustmd.training.batches import BatchStream, Draw
-from robustmd.training.clock import Clock
-from robustmd.training.history import History
+from robustmd.training.history import Clock, History
+from robustmd.training.images import ResidentExamples, resident_splits
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import iterate
 from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import ResidentExamples, resident_splits
 
 VIEWS = (
     Views(crop=16),

@@ -7,13 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustmd.training.pixel_noise import (
-    GOLDEN,
-    keys_of_images,
-    mixed,
-    noise_table,
-    with_noise,
-)
+from robustmd.training.pixels import GOLDEN, keys_of_images, mixed, noise_table, with_noise
 
 GRAY = 128
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.views import Views
 from robustmd.training.batches import BatchStream, Draw
-from robustmd.training.gathering import Shelf, chunks
-from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import ResidentExamples, resident_splits, where_images_are
+from robustmd.training.images import ResidentExamples, resident_splits, where_images_are
+from robustmd.training.pool import Shelf, TrainingPool, chunks
 
 CPU = torch.device("cpu")
 VIEWS = [

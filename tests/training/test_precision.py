@@ -13,8 +13,9 @@ from tiny import composed
 from robustmd.errors import UserError
 from robustmd.runs.identity import config_hash
 from robustmd.settings import as_dict, number_changing
-from robustmd.training import precision
-from robustmd.training.precision import InPrecision, resolve_precision
+from robustmd.training import environment
+from robustmd.training.environment import resolve_precision
+from robustmd.training.learner import InPrecision
 
 CPU = torch.device("cpu")
 
@@ -45,7 +46,7 @@ def test_auto_takes_bf16_where_the_cpu_is_fast_at_it(
 ) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"model name : x\nflags : {flags}\n")
-    monkeypatch.setattr(precision, "Path", lambda _: cpuinfo)
+    monkeypatch.setattr(environment, "Path", lambda _: cpuinfo)
     assert resolve_precision("auto", CPU) == taken
 
 
@@ -68,7 +69,7 @@ def test_fp32_is_no_part_of_the_identity_and_bf16_is() -> None:
 def test_a_run_records_what_auto_took(
     train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "_has_fast_bf16", lambda device: True)
+    monkeypatch.setattr(environment, "_has_fast_bf16", lambda device: True)
     outcome = train("runtime.precision=auto")
     assert outcome.status == "finished"
     assert "precision: bf16" in (outcome.directory / "config.yaml").read_text()

@@ -11,7 +11,7 @@ from tiny import parts, rows_of
 from torch import nn
 
 from robustmd.errors import UserError
-from robustmd.training import starting, transfer
+from robustmd.training import images, starting
 from robustmd.training.captured import CapturedIteration
 from robustmd.training.learner import Learner
 from robustmd.training.loop import iterate
@@ -170,6 +170,6 @@ def test_a_copy_that_cannot_be_pinned_is_made_all_the_same(monkeypatch: pytest.M
     made: list[Any] = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", full)
     monkeypatch.setattr(torch.Tensor, "to", lambda self, *to, **how: made.append((to, how)))
-    transfer.sent(torch.ones(2), torch.device("cuda"))
+    images.sent(torch.ones(2), torch.device("cuda"))
     assert made == [((torch.device("cuda"),), {})]  # not non_blocking
-    assert transfer.why_not_pinned() == "CUDA error: out of memory"
+    assert images.why_not_pinned() == "CUDA error: out of memory"

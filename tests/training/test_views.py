@@ -13,9 +13,8 @@ from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.domains.views import VARIANTS
 from robustmd.training.batches import BLOCK, BatchStream, Draw
-from robustmd.training.gathering import Shelf, chunks
-from robustmd.training.pool import TrainingPool
-from robustmd.training.resident import ResidentExamples, resident_splits
+from robustmd.training.images import ResidentExamples, resident_splits
+from robustmd.training.pool import Shelf, TrainingPool, chunks
 
 CPU = torch.device("cpu")
 COLORS = np.array([[200, 60, 60], [60, 200, 60], [60, 60, 200], [170, 170, 40], [40, 170, 170]])

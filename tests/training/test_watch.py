@@ -8,7 +8,7 @@ import torch
 
 from robustmd.adversary import L2, ExcessAscent, Fixed, MirrorAscent, ProjectedAscent
 from robustmd.training.history import Diverged, History, Row
-from robustmd.training.watch import WeightsWatch
+from robustmd.training.state import WeightsWatch
 
 
 def watch(adversary: Any = None, iterations: int = 100) -> WeightsWatch:

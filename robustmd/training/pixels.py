@@ -1,4 +1,7 @@
-"""Gaussian noise on 8-bit pixels: a function of a key and the pixel, the same on every device.
+"""What is done to 8-bit pixels where they are: crops, flips, turns, noise, and floats of them.
+
+Which of it a domain gets is in `domains.views`. The Gaussian noise is a function of a key and the
+pixel, the same on every device.
 
 For a key κ (one for each image seen) and the pixel's number i = 0, 1, …, counted over rows, columns
 and channels, the noise is the ⌊i/4⌋-th output of SplitMix64 (Steele, Lea and Flood 2014) started at
@@ -15,11 +18,72 @@ from __future__ import annotations
 from functools import cache
 
 import torch
+from torch.nn import functional
 
 QUANTILES = 2**16
 BRIGHTEST = 255
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # 2⁶⁴ divided by the golden ratio, as a signed integer
 MULTIPLIERS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
+
+
+def normalised(images: torch.Tensor) -> torch.Tensor:
+    """uint8 [n, H, W, 3] -> float32 [n, 3, H, W], channels last in memory.
+
+    x ↦ (x/255 − 0.5)/0.25, the same for every domain, so in [−2, 2]. The paper does not say; with
+    [−1, 1] a network without batch norm stays at its starting loss for hundreds of iterations.
+    """
+    return images.permute(0, 3, 1, 2).float().div_(63.75).sub_(2.0)
+
+
+def cropped(
+    images: torch.Tensor, rows: torch.Tensor, corners: torch.Tensor, side: int
+) -> torch.Tensor:
+    """uint8 [m, s, s, 3]: an s×s crop of each chosen image; nothing but the crops is read.
+
+    Args:
+        images: uint8 [N, H, W, 3], contiguous.
+        rows: int64 [m], which images.
+        corners: int64 [m, 2], the crops' first row and column, from 0 to H − s and W − s.
+        side: s.
+    """
+    _, height, width, channels = images.shape
+    line = side * channels  # one row of a crop: that many consecutive bytes
+    lines = images.view(-1).as_strided((images.numel() - line + 1, line), (1, 1))
+    down = corners[:, :1] + torch.arange(side, device=corners.device)
+    starts = ((rows[:, None] * height + down) * width + corners[:, 1:]) * channels
+    return lines.index_select(0, starts.view(-1)).view(len(rows), side, side, channels)
+
+
+def turned(
+    images: torch.Tensor, matrices: torch.Tensor, corners: torch.Tensor, size: tuple[int, int]
+) -> torch.Tensor:
+    """uint8 [m, h, w, 3]: each image in its variant, of which the part at `corners` is kept.
+
+    The pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y): bilinear between the
+    four pixels around it, rounded; at the edge the outermost are repeated, and outside is black. So
+    flips and right angles are exact, and the rest is Pillow's `rotate` but for its rounding down.
+
+    Args:
+        images: uint8 [m, H, W, 3].
+        matrices: float32 [m, 4], (a, b, c, d).
+        corners: int64 [m, 2], first row and column kept.
+        size: (h, w) kept.
+    """
+    height, width = images.shape[1:3]
+    y = _from_centre(corners[:, 0], size[0], height)[:, :, None]  # [m, h, 1]
+    x = _from_centre(corners[:, 1], size[1], width)[:, None, :]  # [m, 1, w]
+    a, b, c, d = matrices.T[:, :, None, None]
+    grid = torch.stack([(a * x + b * y) * (2 / width), (c * x + d * y) * (2 / height)], dim=3)
+    source = images.permute(0, 3, 1, 2).float()
+    seen = functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
+    inside = ((grid >= -1) & (grid < 1)).all(3, keepdim=True)
+    return seen.permute(0, 2, 3, 1).mul(inside).round_().to(torch.uint8).contiguous()
+
+
+def _from_centre(first: torch.Tensor, count: int, total: int) -> torch.Tensor:
+    """float32 [m, count]: the centres of `count` pixels from each `first` on, of `total` in all."""
+    places = first[:, None] + torch.arange(count, device=first.device)
+    return places.float() + (0.5 - total / 2)
 
 
 @cache
