@@ -64,6 +64,11 @@ class Group:
         """The quantity's value in the run of each seed."""
         return {one.seed: quantity.of(one) for one in self.selected}
 
+    def beside(self, other: "Group", quantity: Quantity) -> dict[int, tuple[float, float]]:
+        """{seed: (ours, theirs)} of the seeds that both have."""
+        ours, theirs = self.by_seed(quantity), other.by_seed(quantity)
+        return {seed: (ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())}
+
 
 @dataclass(frozen=True)
 class Section:

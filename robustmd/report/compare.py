@@ -174,27 +174,24 @@ def _joined(environment: Mapping[str, tuple[str, ...]], key: str) -> str:
 
 def _pairings(section: Section, a: Group, b: Group) -> list[Pairing]:
     """In the table's columns; of many domains in those that a reader is shown."""
-    seeds = tuple(sorted(set(a.seeds) & set(b.seeds)))
     many = is_many(section.domains)
     quantities = summary_quantities() if many else table_quantities(section.domains)
     every = (*quantities, *unseen_quantities(section.unseen))
-    return [_pairing(section, a, b, quantity, seeds) for quantity in every]
+    return [_pairing(section, a, b, quantity) for quantity in every]
 
 
-def _pairing(
-    section: Section, a: Group, b: Group, quantity: Quantity, seeds: tuple[int, ...]
-) -> Pairing:
-    in_a, in_b = a.by_seed(quantity), b.by_seed(quantity)
-    pairs = [(in_a[seed], in_b[seed]) for seed in seeds]
+def _pairing(section: Section, a: Group, b: Group, quantity: Quantity) -> Pairing:
+    common = a.beside(b, quantity)
+    pairs = common.values()
     is_same = bool(pairs) and all(isclose(x, y, rel_tol=SAME, abs_tol=1e-9) for x, y in pairs)
-    of_a, of_b = list(in_a.values()), list(in_b.values())
     if len(pairs) > 1:
         of_a, of_b = [x for x, _ in pairs], [y for _, y in pairs]
         found = difference(y - x for x, y in pairs)
     else:
+        of_a, of_b = ([*group.by_seed(quantity).values()] for group in (a, b))
         found = unpaired_difference(of_a, of_b)
     names = section.data, a.label, quantity
-    return Pairing(*names, estimate(of_a), estimate(of_b), seeds, is_same, found)
+    return Pairing(*names, estimate(of_a), estimate(of_b), (*common,), is_same, found)
 
 
 def _name(section: Section, group: Group) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
-from robustmd.report.quantities import AVERAGED_WORD, Quantity
+from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
 from robustmd.report.table import Row, Table, build_table
@@ -30,23 +30,14 @@ from robustmd.report.tuning import (
     tuned,
 )
 
+ABOUT = (
+    "The fair protocol: of the cfg configurations of a method, every seed takes the one with the "
+    "smallest worst-case validation loss, and that run alone is in the row. "
+)
 SHARED = (
     "on the same data with the same budget, each in the configuration that this seed's validation "
     "split chose for it"
 )
-
-
-@dataclass(frozen=True)
-class FairTable(Table):
-    """The paper's columns under the fair protocol."""
-
-    @property
-    def caption(self) -> str:
-        return (
-            "The fair protocol: of the cfg configurations of a method, every seed takes the one "
-            "with the smallest worst-case validation loss, and that run alone is in the row. "
-            + super().caption
-        )
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Fair:
 
     methods: tuple[Tuned, ...]
     references: tuple[Tuned, ...]
-    table: FairTable
+    table: Table
     comparisons: tuple[Comparison, ...]
     others: int
 
@@ -117,15 +108,13 @@ def _group(one: Tuned, like: Try, prior: Any) -> Group:
 
 def _table(
     own: Section, chosen: Sequence[Tuned], selection: Selection, spread: SpreadKind
-) -> FairTable:
+) -> Table:
     """Our rows of the last models, with what is unlike in their budgets."""
     table = build_table(own, selection, spread)
     rows = {row.label: row for row in table.rows if not row.published}
     most = max(one.configurations for one in chosen)
     kept = tuple(_warned(rows[one.label], one, most) for one in chosen)
-    values = {item.name: getattr(table, item.name) for item in dataclasses.fields(table)}
-    assert not any(row.label.endswith(AVERAGED_WORD) for row in kept)
-    return FairTable(**values | {"rows": kept})
+    return dataclasses.replace(table, rows=kept, about=ABOUT)
 
 
 def _warned(row: Row, one: Tuned, most: int) -> Row:

@@ -11,11 +11,10 @@ from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.names import clean, domains_text, is_many
 from robustmd.report.numbers import difference_text, estimate_cell, margin
-from robustmd.report.permutation import sign_flip_p
 from robustmd.report.quantities import LOSS, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import frozen, protocol
 from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
-from robustmd.report.verdict import Difference, Word, difference, word
+from robustmd.report.verdict import Difference, Word, difference, sign_flip_p, word
 
 FEWEST = 3  # fixed weights that make a front
 
@@ -127,13 +126,14 @@ def _weights(group: Group, count: int) -> tuple[float, ...] | None:
 
 
 def _against(group: Group, best: Group) -> Against | None:
-    ours, theirs = group.by_seed(WORST_TRAIN_LOSS), best.by_seed(WORST_TRAIN_LOSS)
-    seeds = sorted(set(ours) & set(theirs))
-    if not seeds:
+    pairs = group.beside(best, WORST_TRAIN_LOSS).values()
+    if not pairs:
         return None
-    paired = [ours[seed] - theirs[seed] for seed in seeds]
-    within = margin(LOSS, statistics.fmean(theirs[seed] for seed in seeds))
-    found = difference(paired)
+    paired = [ours - theirs for ours, theirs in pairs]
+    found, within = (
+        difference(paired),
+        margin(LOSS, statistics.fmean(theirs for _, theirs in pairs)),
+    )
     said = word(found, sign_flip_p(paired), within, better=LOSS.better)
     return Against(group, found, said)
 

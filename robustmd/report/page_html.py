@@ -17,6 +17,7 @@ from robustmd.report.missing import missing_sheet
 from robustmd.report.names import domains_text, is_many, some_text
 from robustmd.report.numbers import range_text, seconds_text
 from robustmd.report.paired import Comparison
+from robustmd.report.regret import regret_sheet
 from robustmd.report.renderers import to_html
 from robustmd.report.run_list import RunEntry, entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
@@ -152,6 +153,7 @@ _TEMPLATES = html_templates(
     entries_sheet,
     missing_sheet,
     problems_sheet,
+    regret_sheet,
     settings_sheet,
     shown_size,
     data_uri,

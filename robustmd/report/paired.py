@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
 from robustmd.report.names import clean, is_many
 from robustmd.report.numbers import difference_text, margin, p_text, step_unit
-from robustmd.report.permutation import holm, sign_flip_p
 from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
@@ -23,7 +22,15 @@ from robustmd.report.quantities import (
 from robustmd.report.selection import Selection
 from robustmd.report.settings_key import frozen, protocol
 from robustmd.report.sheet import Cell, Sheet, field, make_sheet
-from robustmd.report.verdict import Difference, Word, difference, is_too_coarse, word
+from robustmd.report.verdict import (
+    Difference,
+    Word,
+    difference,
+    holm,
+    is_too_coarse,
+    sign_flip_p,
+    word,
+)
 
 # What a method pays where there are many domains: the best of a thousand is one that was lucky.
 MEAN = "mean over the domains"
@@ -145,8 +152,8 @@ def _against(reference: Group, group: Group, section: Section) -> list[Compariso
     quantities = ((WORST_TRAIN_LOSS, ""), (WORST_TEST_ACCURACY, ""), price)
     found = []
     for quantity, note in quantities:
-        ours, theirs = group.by_seed(quantity), reference.by_seed(quantity)
-        paired = [ours[seed] - theirs[seed] for seed in seeds]
+        pairs = group.beside(reference, quantity).values()
+        paired = [ours - theirs for ours, theirs in pairs]
         compared = [one for one in (*group.selected, *reference.selected) if one.seed in seeds]
         found.append(
             Comparison(
@@ -156,7 +163,7 @@ def _against(reference: Group, group: Group, section: Section) -> list[Compariso
                 note=note,
                 seeds=seeds,
                 difference=difference(paired),
-                reference_mean=statistics.fmean(theirs[seed] for seed in seeds),
+                reference_mean=statistics.fmean(theirs for _, theirs in pairs),
                 baseline=section.baseline,
                 resolution=max(map(quantity.resolution, compared)),
                 p=sign_flip_p(paired),

@@ -171,8 +171,8 @@ def to_terminal(sheet: Sheet) -> RichTable:
 
 
 def to_html(sheet: Sheet) -> Markup:
-    """In a box that scrolls, by keyboard as well, with headings that sort; the caption below it.
-    Links lead to files beside the page."""
+    """In a box that scrolls, by keyboard as well, with headings that sort; alarms above and the
+    caption below it. Links lead to files beside the page, which says warnings and notes itself."""
     columns = [sheet.columns[j] for j in sheet.shown]
     ours = [_html_row(sheet, row) for row in sheet.rows if not row.published]
     theirs = [_html_row(sheet, row) for row in sheet.rows if row.published]
@@ -182,8 +182,12 @@ def to_html(sheet: Sheet) -> Markup:
         head=Markup("").join(map(_html_heading, columns)),
         bodies=Markup("\n").join(bodies),
     )
+    alarms = (
+        Markup('<p class="missing"><strong>{}</strong></p>\n').format(printable(alarm))
+        for alarm in sheet.alarms
+    )
     caption = Markup('\n<p class="dim">{}</p>').format(printable(sheet.caption))
-    return table + caption if sheet.caption else table
+    return Markup("").join([*alarms, table, caption if sheet.caption else ""])
 
 
 _TABLE = Markup("""\
@@ -193,6 +197,7 @@ _TABLE = Markup("""\
 {bodies}
 </table>
 </div>""")
+_ALARM = Markup('<p class="missing"><strong>{}</strong></p>\n')
 _BODY = Markup("<tbody>\n{}\n</tbody>")
 
 

@@ -60,6 +60,7 @@ class Table:
     selection: Selection = Selection(DEFAULT)
     spread: SpreadKind = "std"
     subset: int | None = None  # fewest training examples a domain in a measurement that is used
+    about: str = ""  # what is said before all else
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ class Table:
     @property
     def caption(self) -> str:
         """What the numbers are: for every format the same words."""
-        return "".join(_caption(self))
+        return self.about + "".join(_caption(self))
 
     @property
     def sheet(self) -> Sheet:

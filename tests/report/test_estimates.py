@@ -15,7 +15,6 @@ from robustmd.report.quantities import (
     ADJUSTED_TEST_ACCURACY,
     LOSS,
     MEAN_TEST_ACCURACY,
-    WORST_TEST_ACCURACY,
     WORST_TRAIN_LOSS,
 )
 from robustmd.report.selection import Selection
@@ -39,26 +38,6 @@ def test_mean_and_sample_standard_deviation():
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("std", "84.00 ± 5.29"), ("sem", "84.00 ± 3.06"), ("ci95", "84.00 ± 13.14")]
-)
-def test_the_three_spreads(kind, text):
-    # s = sqrt(28) = 5.2915; sem = s/sqrt(3) = 3.0551; t_{0.975, 2} = 4.302653: 13.1448
-    assert estimate_text(estimate([80.0, 82.0, 90.0]), ACCURACY, kind) == text
-
-
-@pytest.mark.parametrize("kind", ["std", "sem", "ci95"])
-def test_one_seed_has_no_spread(kind):
-    got = estimate([80.0])
-    assert got.spread(kind) is None
-    assert estimate_text(got, ACCURACY, kind) == "80.00"
-
-
-def test_no_value_is_refused():
-    with pytest.raises(ValueError, match="none"):
-        estimate([])
-
-
-@pytest.mark.parametrize(
     ("loss", "text"),
     [(4.0123, "4.012"), (0.0123, "0.012"), (0.00123, "0.0012"), (1e-9, "0.000000"), (0, "0.000")],
 )
@@ -77,23 +56,6 @@ def test_small_losses_keep_two_digits(loss, text):
 )
 def test_differences_are_signed(value, metric, text):
     assert difference_text(metric, value) == text
-
-
-def test_the_worst_is_taken_within_each_run_then_averaged(outputs):
-    # domains (80, 90) and (90, 80): every run's worst is 80, though both domains' means are 85
-    outputs.run(seed=0, test={"a": (0.5, 80.0), "b": (0.5, 90.0)})
-    outputs.run(seed=1, test={"a": (0.5, 90.0), "b": (0.5, 80.0)})
-    _, groups = groups_of(outputs)
-    assert groups["even"].estimate(WORST_TEST_ACCURACY).mean == 80.0
-    assert groups["even"].estimate(WORST_TEST_ACCURACY).std == 0.0
-
-
-def test_worst_accuracies_over_three_seeds(outputs):
-    for seed, accuracy in enumerate((80.0, 82.0, 90.0)):
-        outputs.run(seed=seed, test={"a": (0.5, accuracy), "b": (0.5, 99.0)})
-    _, groups = groups_of(outputs)
-    got = groups["even"].estimate(WORST_TEST_ACCURACY)
-    assert estimate_text(got, ACCURACY) == "84.00 ± 5.29"
 
 
 def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs):

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from robustmd.report.numbers import margin
-from robustmd.report.permutation import sign_flip_p
 from robustmd.report.quantities import ACCURACY, LOSS
-from robustmd.report.verdict import difference, word
+from robustmd.report.verdict import difference, sign_flip_p, word
 
 SPLITS = 3000
 CALLED = ("better", "worse")

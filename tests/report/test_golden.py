@@ -10,7 +10,6 @@ import pytest
 from conftest import OutputsBuilder, summary_text
 
 from robustmd.report import report
-from robustmd.report.quantities import WORST_TEST_ACCURACY
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
 
@@ -91,40 +90,6 @@ def test_domains_80_90_and_90_80_have_a_worst_of_80(result):
     assert float(even["mean_test_accuracy_mean"]) == 85.0
 
 
-def test_one_seed_is_n_1_and_has_no_plus_minus(result):
-    opt = rows(result.report.out / "toy_1" / "table.csv")["opt"]
-    assert (opt["n"], opt["worst_test_accuracy_std"]) == ("1", "")
-    lines = (result.report.out / "toy_1" / "table.md").read_text("utf-8").splitlines()
-    (line,) = (line for line in lines if line.startswith("| opt | 1 |"))
-    assert "±" not in line
-
-
-def test_best_is_bold_and_second_underlined_among_our_rows_only(result):
-    table = result.sections[0].table
-    column, quantity = table.columns.index(WORST_TEST_ACCURACY), WORST_TEST_ACCURACY
-    marks = {row.label: table.mark(row.cells[column], quantity) for row in table.rows}
-    assert {label: mark for label, mark in marks.items() if mark} == {
-        "opt": "best",
-        "even": "second",
-    }
-    text = (result.report.out / "digits" / "table.md").read_text("utf-8")
-    assert "**85.93 ± 6.13**" in text
-    assert "<u>84.00 ± 5.29</u>" in text
-    tex = (result.report.out / "digits" / "table.tex").read_text("utf-8")
-    assert r"\textbf{85.93}" in tex
-    assert r"\underline{84.00}" in tex
-
-
-def test_numbers_lead_back_to_the_measurements(result):
-    runs = list(rows(result.report.out / "digits" / "runs.csv", key="path").values())
-    even = [row for row in runs if row["method"] == "even"]
-    assert [float(row["worst_test_accuracy"]) for row in even] == [80.0, 82.0, 90.0]
-    assert even[0]["iterations"] == "20 30 40 50 60"
-    measured = (RUNS / even[2]["path"] / "metrics.csv").read_text("utf-8").splitlines()
-    chosen = [line.split(",") for line in measured if ",test,svhn," in line][-5:]
-    assert sum(float(line[5]) for line in chosen) / 5 == 90.0
-
-
 @pytest.mark.usefixtures("tables_only")
 def test_the_other_rule_gives_other_numbers_and_says_so(tmp_path):
     result = write_report(RUNS, tmp_path / "report", "digits", selection=Selection("final"))
@@ -132,16 +97,3 @@ def test_the_other_rule_gives_other_numbers_and_says_so(tmp_path):
     assert float(even["worst_test_accuracy_mean"]) == 88.0  # 84 + 4: the last step
     assert even["selection"] == "final"
     assert "Every value is of the final measurement" in result.sections[0].table.caption
-
-
-def test_published_rows_stand_beneath_as_printed(result):
-    table = rows(result.report.out / "digits" / "table.csv")
-    assert list(table)[-4:] == [
-        "Individual MNIST",
-        "Individual SVHN",
-        "Mixture Even",
-        "Mixture Opt",
-    ]
-    assert table["Mixture Opt"]["worst_test_accuracy_mean"] == "92.14"
-    assert table["Mixture Opt"]["source"].startswith("Qian et al.")
-    assert table["Mixture Opt"]["mean_test_accuracy_mean"] == ""

@@ -15,9 +15,9 @@ from robustmd.report.aggregate import sections
 from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
 from robustmd.report.figures.curves import read_trace
-from robustmd.report.front import Fixed, front
+from robustmd.report.front import front
 from robustmd.report.messages import other_warnings
-from robustmd.report.names import MOST_NAMED, domains_text, some_text
+from robustmd.report.names import MOST_NAMED
 from robustmd.report.paired import comparisons
 from robustmd.report.quantities import Quantity
 from robustmd.report.regret import regret_rows
@@ -255,13 +255,3 @@ def test_two_trees_are_compared_in_what_is_shown(made):
     found = compare_trees(made.report.outputs, made.report.outputs, Selection())
     assert len(found.pairings) == 2 * 9
     assert all(one.is_same for one in found.pairings)
-
-
-def test_names_of_many():
-    few = [f"d{k}" for k in range(8)]
-    assert domains_text(few) == some_text(few) == "d0, d1, d2, d3, d4, d5, d6, d7"
-    many = [f"d{k}" for k in range(1000)]
-    assert domains_text(many) == "1,000 domains, d0 to d999"
-    assert some_text(many) == "d0, d1, d2 and 997 more"
-    weights = (0.1,) * 8 + (0.05, 0.15)
-    assert Fixed(SimpleNamespace(), weights).text == "(0.05 to 0.15)"

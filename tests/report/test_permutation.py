@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustmd.report.permutation import holm, sign_flip_p
+from robustmd.report.verdict import holm, sign_flip_p
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,6 @@ def test_one_run_above_its_own_bound_is_enough(outputs):
     assert (line["holds"], line["broken_seeds"]) == ("NO", "0")
 
 
-def test_without_any_regret_there_is_no_row(outputs):
-    section, rows = rows_of(outputs, None, None)
-    assert rows == ()
-    assert unreadable_regrets(section) == []
-
-
 @pytest.mark.parametrize(
     "damaged",
     [

@@ -204,17 +204,6 @@ def test_a_folder_that_cannot_be_written_is_a_users_mistake(outputs, tmp_path):
         write_report(outputs.root, tmp_path / "file")
 
 
-@pytest.mark.usefixtures("tables_only")
-def test_two_hundred_runs(outputs, tmp_path):
-    curve = [{"a": 2.0 - i / 50, "b": 1.0} for i in range(49)]
-    for lam in range(10):
-        for seed in range(20):
-            folder, settings = f"{lam:08d}", {"lam": lam + 0.5}
-            outputs.run("opt", seed, curve=curve, settings=settings, folder=folder)
-    result = write_report(outputs.root, tmp_path / "report")
-    assert [len(row.seeds) for row in result.sections[0].table.rows] == [20] * 10
-
-
 def command(*arguments, cwd, **environment):
     code = "import sys; from robustmd.cli import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.run(

@@ -3,7 +3,6 @@
 import pytest
 
 from robustmd.errors import UserError
-from robustmd.report.aggregate import sections
 from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
@@ -134,15 +133,3 @@ def test_a_part_of_the_training_set_is_said_in_the_caption(outputs, tmp_path):
     assert "a fixed random part of the training set (from 20 examples a domain)" in caption
     final = write_report(outputs.root, tmp_path / "2", selection=Selection("final"))
     assert "random part" not in final.sections[0].table.caption
-
-
-def test_one_rule_for_every_row(outputs):
-    run_of(outputs, measurement(60, 70), measurement(80, 90))
-    for name, worst in (("final", 80.0), ("last5", 70.0)):
-        (section,), _ = sections(collect(outputs.root).runs, Selection(name))
-        assert section.groups[0].estimate(WORST_TEST_ACCURACY).mean == worst
-
-
-def test_another_rule_is_refused():
-    with pytest.raises(ValueError, match="final, last5, best-val"):
-        Selection("best-test")

@@ -1,7 +1,5 @@
 """The rule behind better, worse, equivalent and undecided, and the intervals it reads."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,15 +22,6 @@ def test_a_word_wants_more_than_its_95_percent_interval():
     assert got.sure == pytest.approx((2 - 4.4161, 2 + 4.4161), abs=1e-3)
     close = Difference(2.0, (0.1, 3.9), 3, (-0.5, 4.5))
     assert word(close, None, 0.5, better="larger") == "undecided"
-
-
-def test_welch_by_hand():
-    # a = 0, 2: mean 1, s² = 2; b = 3, 4, 5: mean 4, s² = 1; s² = 2/2 + 1/3 = 4/3;
-    # ν = (16/9) / (1/1 + (1/9)/2) = 32/19; t_{0.975, 32/19} = 5.1762
-    got = unpaired_difference([0.0, 2.0], [3.0, 4.0, 5.0])
-    assert (got.mean, got.n) == (3.0, 2)
-    half = (got.interval[1] - got.interval[0]) / 2
-    assert half / math.sqrt(4 / 3) == pytest.approx(5.1762, abs=1e-3)
 
 
 def test_welch_is_scipys():
