@@ -7,18 +7,10 @@ from operator import itemgetter
 
 from robustmd.report.compare import Pairing, Tree, TreeComparison, exceeding
 from robustmd.report.estimate import Estimate
-from robustmd.report.names import markdown
 from robustmd.report.numbers import difference_text, estimate_cell, estimate_text
 from robustmd.report.renderers import to_markdown
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
-
-CAPTION = (
-    "B − A for every row that both have. A, B: mean ± sample standard deviation, over the common "
-    "seeds where there are at least two, else over all of each. Spread: half width of the "
-    "difference's 95 % interval, paired by seed where at least two are common, else Welch's. "
-    "EXCEEDS: |B − A| is larger than it. Every comparison stands for itself: of those between "
-    "equals, one in twenty exceeds."
-)
+from robustmd.report.templating import markdown_templates
 
 
 def summary(found: TreeComparison) -> str:
@@ -34,32 +26,25 @@ def summary(found: TreeComparison) -> str:
 
 def compare_markdown(found: TreeComparison) -> str:
     """The whole page."""
-    lines = ["# A against B\n", *(_runs(name, tree) for name, tree in _sides(found))]
-    lines.append(f"\n**{summary(found)}.** Every value is of {found.selection.words}.\n")
-    lines.append("## What they ran on\n")
-    rows = found.environment_differences
-    if rows:
-        heads = enumerate(("what", "A", "B"))
-        fields = [field(head, itemgetter(place)) for place, head in heads]
-        lines.append(to_markdown(make_sheet("what they ran on", rows, fields)).rstrip("\n"))
-    else:
-        lines.append("The same versions, machine, device and threads, as far as recorded.")
-    lines += ["\n## Differences\n", f"{CAPTION}\n"]
-    for (data, label), ones in groupby(found.pairings, key=lambda one: (one.data, one.label)):
-        lines += [f"### {markdown(data)}: {markdown(label)}\n", to_markdown(pairings_sheet(ones))]
-    for name, lacking in (("A", found.only_a), ("B", found.only_b)):
-        if lacking:
-            lines += [f"## Only in {name}\n", *(f"- {markdown(line)}" for line in lacking), ""]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return _TEMPLATES.get_template("compare.md.j2").render(found=found).rstrip("\n") + "\n"
 
 
-def _sides(found: TreeComparison) -> tuple[tuple[str, Tree], ...]:
+def sides(found: TreeComparison) -> tuple[tuple[str, Tree], ...]:
+    """What the page calls the two trees."""
     return ("A", found.a), ("B", found.b)
 
 
-def _runs(name: str, tree: Tree) -> str:
-    runs = f"{tree.num_runs} finished runs, {tree.num_left_out} left out"
-    return f"- {name}: {markdown(str(tree.outputs))}, {runs}"
+def environment_sheet(found: TreeComparison) -> Sheet:
+    """What the trees' runs did not have in common."""
+    heads = enumerate(("what", "A", "B"))
+    fields = [field(head, itemgetter(place)) for place, head in heads]
+    return make_sheet("what they ran on", found.environment_differences, fields)
+
+
+def row_sheets(found: TreeComparison) -> Iterator[tuple[str, Sheet]]:
+    """ "digits: opt" and the quantities of this row."""
+    for (data, label), ones in groupby(found.pairings, key=lambda one: (one.data, one.label)):
+        yield f"{data}: {label}", pairings_sheet(ones)
 
 
 def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
@@ -107,7 +92,7 @@ def _seeds(one: Pairing) -> Cell:
 
 def compare_lines(found: TreeComparison) -> Iterator[str]:
     """For a terminal: the answer, what differs around them, and the numbers that exceed."""
-    yield from (f"{name}: {tree.outputs} ({tree.num_runs} runs)" for name, tree in _sides(found))
+    yield from (f"{name}: {tree.outputs} ({tree.num_runs} runs)" for name, tree in sides(found))
     yield summary(found)
     for key, a, b in found.environment_differences:
         yield f"  {key}: A {a}; B {b}"
@@ -118,3 +103,6 @@ def compare_lines(found: TreeComparison) -> Iterator[str]:
         yield f"  {where}: A {a}, B {b}, B − A {difference} exceeds {spread} ({n})"
     for name, lacking in (("A", found.only_a), ("B", found.only_b)):
         yield from (f"  only in {name}: {line}" for line in lacking)
+
+
+_TEMPLATES = markdown_templates(sides, summary, environment_sheet, row_sheets, to_markdown)
