@@ -5,12 +5,12 @@ Light on purpose: `--help` imports neither torch nor hydra; each command imports
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from robustmd import __version__
 from robustmd.console import steady_streams
@@ -39,99 +39,17 @@ Options: --help, --version
 """
 
 
-def train(arguments: Sequence[str]) -> int:
-    from robustmd.training.command import main as train_main
-
-    return train_main(arguments)
-
-
-def evaluate(arguments: Sequence[str]) -> int:
-    from robustmd.training.evaluate import main as evaluate_main
-
-    return evaluate_main(arguments)
-
-
-def report(arguments: Sequence[str]) -> int:
-    from robustmd.report import command
-
-    parser = argparse.ArgumentParser(
-        prog="robustmd report", description="Tables and curves from a folder of runs."
-    )
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(list(arguments)))
-
-
-def runs(arguments: Sequence[str]) -> int:
-    from robustmd.runs import command
-
-    parser = argparse.ArgumentParser(
-        prog="robustmd runs", description="What runs there are and how far each is."
-    )
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(list(arguments)))
-
-
-def reproduce(arguments: Sequence[str]) -> int:
-    from robustmd.training.reproduce import main as reproduce_main
-
-    return reproduce_main(arguments)
-
-
-def data(arguments: Sequence[str]) -> int:
-    from robustmd.training.data_command import main as data_main
-
-    return data_main(arguments)
-
-
-def theory(arguments: Sequence[str]) -> int:
-    from robustmd.theory import command
-
-    parser = argparse.ArgumentParser(
-        prog="robustmd theory",
-        description="The paper's convergence rates and regret bound, measured.",
-    )
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(list(arguments)))
-
-
-def planted(arguments: Sequence[str]) -> int:
-    from robustmd.planted import command
-
-    parser = argparse.ArgumentParser(
-        prog="robustmd planted",
-        description="Every method on synthetic domains whose best worst case is known.",
-    )
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(list(arguments)))
-
-
-def bench(arguments: Sequence[str]) -> int:
-    from robustmd.bench import command
-
-    parser = argparse.ArgumentParser(
-        prog="robustmd bench", description="How long an iteration takes beside the bare model's."
-    )
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(list(arguments)))
-
-
-def complete(arguments: Sequence[str]) -> int:
-    """Shell completion: Hydra's script calls the bare program, with `train` still in the line."""
-    os.environ["COMP_LINE"] = os.environ.get("COMP_LINE", "").replace(" train", "", 1)
-    return train(arguments)
-
-
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "train": train,
-    "evaluate": evaluate,
-    "report": report,
-    "runs": runs,
-    "reproduce": reproduce,
-    "data": data,
-    "theory": theory,
-    "planted": planted,
-    "bench": bench,
-}
+COMMANDS = (
+    "train",
+    "evaluate",
+    "report",
+    "runs",
+    "reproduce",
+    "data",
+    "theory",
+    "planted",
+    "bench",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(given: Sequence[str]) -> int:
     if given and given[0] == "-sc":
-        return guarded(lambda: complete(given))
+        return guarded(lambda: _complete(given))
     if not given or given[0] in ("-h", "--help", "help"):
         print(USAGE, end="")
         return 0
@@ -171,7 +89,15 @@ def _with_plugins(name: str, arguments: Sequence[str]) -> int:
     from robustmd.config import plugins
 
     plugins.load_plugins(plugins.imports_of(arguments))
-    return COMMANDS[name](arguments if name == "train" else plugins.without_imports(arguments))
+    command = import_module(f"robustmd.commands.{name}").main
+    code: int = command(arguments if name == "train" else plugins.without_imports(arguments))
+    return code
+
+
+def _complete(arguments: Sequence[str]) -> int:
+    """Shell completion: Hydra's script calls the bare program, with `train` still in the line."""
+    os.environ["COMP_LINE"] = os.environ.get("COMP_LINE", "").replace(" train", "", 1)
+    return _with_plugins("train", arguments)
 
 
 def guarded(command: Callable[[], int]) -> int:

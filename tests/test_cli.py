@@ -85,7 +85,7 @@ def test_an_unknown_command_is_a_line_and_code_2(capsys: pytest.CaptureFixture[s
 def test_a_bug_of_ours_is_a_traceback_and_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(cli.COMMANDS, "report", lambda _: 1 // 0)
+    monkeypatch.setattr("robustmd.commands.report.main", lambda _: 1 // 0)
     assert cli.main(["report"]) == 1
     assert "Traceback" in capsys.readouterr().err
 

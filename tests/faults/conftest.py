@@ -9,8 +9,9 @@ from faults.tries import SETTINGS
 from rich.console import Console
 from tiny import composed, synthetic_domains
 
-from robustmd.training import evaluate, reproduce, session
+from robustmd.commands import evaluate, reproduce
 from robustmd.training import run as run_module
+from robustmd.training import session
 from robustmd.training.run import Outcome
 
 Train = Callable[..., Outcome]

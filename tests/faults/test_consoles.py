@@ -84,7 +84,7 @@ def test_a_full_disk_behind_standard_output_is_named(
     code: int,
 ) -> None:
     """Where the lines are all that a command makes, it has failed."""
-    monkeypatch.setitem(cli.COMMANDS, "train", lambda _: print("a line") or 0)
+    monkeypatch.setattr("robustmd.commands.train.main", lambda _: print("a line") or 0)
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert cli.main(command) == code

@@ -14,10 +14,12 @@ from faults.conftest import Train
 from faults.fuzzing import outcome_of
 from faults.tries import SETTINGS, differences
 
+from robustmd.commands import failures as sweep
+from robustmd.commands import train as command
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
-from robustmd.training import command, run, session, stopping, sweep
+from robustmd.training import run, session, stopping
 from robustmd.typed import literal, typed_from_file
 
 

@@ -10,11 +10,11 @@ import yaml
 from faults.conftest import Train
 from faults.fuzzing import ends_well, outcome_of
 
+from robustmd.commands import evaluate, reproduce
 from robustmd.config.loading import load_domains
 from robustmd.runs.comparison import compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
-from robustmd.training import evaluate, reproduce
 
 
 def test_the_same_bytes_again_are_identical(train: Train, finished: Path) -> None:

@@ -236,14 +236,13 @@ def test_help_loads_nothing_heavy_and_a_report_no_torch(outputs, tmp_path):
     outputs.run()
     heavy = {"torch", "pandas", "matplotlib", "scipy", "hydra"}
     code = (
-        "import argparse, contextlib, io, sys\n"
-        "from robustmd.report import command\n"
-        "parser = argparse.ArgumentParser(); command.add_arguments(parser)\n"
+        "import contextlib, io, sys\n"
+        "from robustmd.commands import report\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
-        "    parser.parse_args(['--help'])\n"
+        "    report.main(['--help'])\n"
         f"print(sorted({heavy} & set(sys.modules)))\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
-        "    command.run(parser.parse_args(['outputs', '--out', 'report']))\n"
+        "    report.main(['outputs', '--out', 'report'])\n"
         "print('torch' in sys.modules, 'matplotlib.pyplot' in sys.modules)\n"
     )
     done = subprocess.run(

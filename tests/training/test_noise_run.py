@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tiny import synthetic_domains
 
+from robustmd.commands import evaluate
 from robustmd.domains import DomainSet, Views
 from robustmd.domains.noise_and_rotation import noise_copies
-from robustmd.training import evaluate
 from robustmd.training import run as run_module
 from robustmd.training.batches import BatchStream
 

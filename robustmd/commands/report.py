@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 EPILOG = """\
@@ -23,10 +24,18 @@ SELECT = ("final", "last5", "best-val")  # report.selection says the same, and l
 SPREAD = ("std", "sem", "ci95")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what `robustmd report` takes to a parser."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
+def main(arguments: Sequence[str]) -> int:
+    """Run `robustmd report`. Returns the exit code. Raises UserError."""
+    return _run(_parser().parse_args(list(arguments)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="robustmd report",
+        description="Tables and curves from a folder of runs.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+    )
     parser.add_argument(
         "outputs",
         type=Path,
@@ -70,9 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="two folders with runs, such as of two versions or machines, side by side: writes "
         "REPORT/compare.md and .csv and says whether their differences exceed the spread",
     )
+    return parser
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Writes the report and prints its summary; 0 when done. Raises `UserError`."""
     # pandas and matplotlib take a second to load: not for --help
     from robustmd.report.report import write_comparison, write_report  # noqa: PLC0415

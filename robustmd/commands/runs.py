@@ -29,10 +29,18 @@ COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what `robustmd runs` takes to a parser."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
+def main(arguments: Sequence[str]) -> int:
+    """Run `robustmd runs`. Returns the exit code. Raises UserError."""
+    return _run(_parser().parse_args(list(arguments)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="robustmd runs",
+        description="What runs there are and how far each is.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+    )
     parser.add_argument(
         "outputs",
         type=Path,
@@ -52,9 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clean", action="store_true", help="remove the unfinished runs, with their checkpoints"
     )
     parser.add_argument("--yes", action="store_true", help="with --clean: do not ask")
+    return parser
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Lists, prints commands or cleans; 0 when done, 1 where a command is not known or a run could
     not be removed. Raises `UserError`."""
     runs = list_runs(args.outputs)

@@ -18,6 +18,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from robustmd import settings
+from robustmd.commands.failures import Failure, append_failure, read_failures
 from robustmd.config.composing import (
     as_typed,
     check_arguments,
@@ -31,7 +32,6 @@ from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
 from robustmd.runs.identity import run_folder
-from robustmd.training.sweep import Failure, append_failure, read_failures
 from robustmd.typed import typed
 
 if TYPE_CHECKING:

@@ -99,18 +99,18 @@ def _config(overrides: Sequence[str]) -> Config:
 
 
 def _list(config: Config) -> int:
-    from robustmd.training.data_tables import list_data_sets  # noqa: PLC0415
+    from robustmd.commands.data_tables import list_data_sets  # noqa: PLC0415
 
     list_data_sets(config.paths.folder("data"), _console())
     return 0
 
 
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
+    from robustmd.commands.data_tables import print_data_set  # noqa: PLC0415
     from robustmd.config.loading import load_domains  # noqa: PLC0415
     from robustmd.domains.duplicates import duplicates  # noqa: PLC0415
     from robustmd.domains.overview import rows  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415
-    from robustmd.training.data_tables import print_data_set  # noqa: PLC0415
 
     console = _console()
 

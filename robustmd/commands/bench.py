@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from robustmd.console import make_console
@@ -20,17 +21,26 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what `robustmd bench` takes to a parser."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
+def main(arguments: Sequence[str]) -> int:
+    """Run `robustmd bench`. Returns the exit code. Raises UserError."""
+    return _run(_parser().parse_args(list(arguments)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="robustmd bench",
+        description="How long an iteration takes beside the bare model's.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the numbers as JSON")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: torch's)")
     parser.add_argument("--quick", action="store_true", help="a few rounds: does it run at all?")
+    return parser
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Measures, prints, and writes the JSON file. Raises UserError."""
     if args.threads is not None and args.threads < 1:
         raise UserError(f"--threads {args.threads}: must be a whole number >= 1")

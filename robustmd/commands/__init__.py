@@ -1,0 +1,1 @@
+"""The commands, one file each: its arguments, and a call. `cli` finds them by their names."""
