@@ -15,14 +15,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass
-from itertools import combinations, groupby
-from operator import itemgetter
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, DomainSet, Examples
+from robustmd.domains.listing import few
 from robustmd.domains.lock import make_folder
 from robustmd.runs.files import write_atomically
 
@@ -113,19 +113,18 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     looked at once: what they share is meant. Domains that images were dealt out to are not such.
     """
     parts = list(_parts(data))
-    part = np.repeat(np.arange(len(parts)), [len(p.rows) for p in parts])
-    row = np.concatenate([p.rows for p in parts])
-    label = np.concatenate([p.labels for p in parts])
-    probes = np.concatenate([_probes(p) for p in parts])
-    _, probe, sharing = np.unique(probes, return_inverse=True, return_counts=True)
-    suspects = np.flatnonzero(sharing[probe] > 1)
-    groups: dict[bytes, int] = {}
-    group = np.array(
-        [groups.setdefault(_digest(parts[part[i]], row[i]), len(groups)) for i in suspects],
-        dtype=np.int64,
-    )
-    found = _occurrences(group, part[suspects], label[suspects])
-    return tuple(_shared([p.place for p in parts], found))
+    probes = [_probes(part) for part in parts]
+    _, which, sharing = np.unique(np.concatenate(probes), return_inverse=True, return_counts=True)
+    suspects = np.split(sharing[which] > 1, np.cumsum([len(p) for p in probes])[:-1])
+    # The whole image's digest → the parts where it occurs, by number, and its labels in each.
+    occurrences: dict[bytes, dict[int, list[int]]] = {}
+    for number, (part, suspect) in enumerate(zip(parts, suspects, strict=True)):
+        labels = part.labels[suspect].tolist()
+        for row, label in zip(part.rows[suspect], labels, strict=True):
+            where = occurrences.setdefault(_digest(part, row), {})
+            where.setdefault(number, []).append(label)
+    found = [where for where in occurrences.values() if sum(map(len, where.values())) > 1]
+    return tuple(_shared([part.place for part in parts], found))
 
 
 def _parts(data: DomainSet) -> Iterator[_Part]:
@@ -161,20 +160,6 @@ def _digest(part: _Part, row: int) -> bytes:
     return hashlib.blake2b(part.images[row], digest_size=DIGEST_BYTES).digest()
 
 
-def _occurrences(
-    group: np.ndarray, part: np.ndarray, label: np.ndarray
-) -> Iterator[dict[int, list[int]]]:
-    """For every image that occurs more than once: the parts where, and its labels in each."""
-    order = np.lexsort((part, group))
-    triples = zip(*(a[order].tolist() for a in (group, part, label)), strict=True)
-    for _, found in groupby(triples, itemgetter(0)):
-        where: dict[int, list[int]] = {}
-        for _, place, its_label in found:
-            where.setdefault(place, []).append(its_label)
-        if sum(map(len, where.values())) > 1:
-            yield where
-
-
 def _shared(places: list[Place], occurrences: Iterable[dict[int, list[int]]]) -> Iterator[Shared]:
     """From the places where each duplicated image occurs, by number, and its labels in each."""
     images: Counter[tuple[int, int]] = Counter()  # of places a <= b: different images in both
@@ -197,33 +182,19 @@ def duplicate_warnings(found: tuple[Shared, ...]) -> list[str]:
     leaks = [s for s in found if s.first.domain == s.second.domain and s.first != s.second]
     across = [s for s in found if s.first.domain != s.second.domain]
     torn = [s for s in found if s.differing]
-    lines = []
-    if torn:
-        lines.append(
-            "the same image under two labels: "
-            + _few(
-                [
-                    f"{s.differing:,} in {s.first}" + f" and {s.second}" * (s.first != s.second)
-                    for s in torn
-                ]
-            )
-        )
-    if leaks:
-        lines.append(
-            "the same image in two splits of a domain: "
-            + _few([f"{s.examples:,} of {s.second} are in {s.first.split}" for s in leaks])
-        )
-    if across:
-        lines.append(
-            "the same image in two domains: "
-            + _few([f"{s.images:,} in {s.first} and {s.second}" for s in across])
-        )
-    return lines
-
-
-def _few(texts: list[str]) -> str:
-    more = f" and {len(texts) - SHOWN} more pairs" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more
+    kinds = {
+        "the same image under two labels": [
+            f"{s.differing:,} in {s.first}" + f" and {s.second}" * (s.first != s.second)
+            for s in torn
+        ],
+        "the same image in two splits of a domain": [
+            f"{s.examples:,} of {s.second} are in {s.first.split}" for s in leaks
+        ],
+        "the same image in two domains": [
+            f"{s.images:,} in {s.first} and {s.second}" for s in across
+        ],
+    }
+    return [f"{kind}: {few(places, SHOWN)}" for kind, places in kinds.items() if places]
 
 
 def _key(data: DomainSet) -> str:

@@ -11,7 +11,7 @@ would measure new writers for this domain alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,13 @@ HANDWRITTEN_TRAIN = 1_400
 PRINTED = {"train": (TRAIN, 6_000), "test": (TEST, 1_000)}
 SIZE, INNER = 32, 28
 BLOCK = 500  # images
+SOURCES = {
+    "handwritten": (
+        "UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged",
+        CC_BY_4,
+    ),
+    "printed": ("drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern", FONTS),
+}
 UCI_FILE = Path(__file__).with_name("uci_digits.npz")
 
 
@@ -41,37 +48,18 @@ def load(cache_dir: Path, *, say: Callable[[str], None] = lambda line: None) -> 
     """
     recipe = Recipe("digits_mini", 1, {"seed": SEED}, _build, sources={}, md5=str)
     store = open_store(cache_dir, recipe, lambda md5s: None, say)
-    domains = (
-        Domain(
-            "handwritten",
-            train=_examples(store.arrays, "handwritten_train"),
-            test=_examples(store.arrays, "handwritten_test"),
-            source="UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged",
-            licence=CC_BY_4,
-            verified="made here",
-        ),
-        Domain(
-            "printed",
-            train=_examples(store.arrays, "printed_train"),
-            test=_examples(store.arrays, "printed_test"),
-            source="drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern",
-            licence=FONTS,
-            verified="made here",
-        ),
-    )
-    sums = {
-        domain.name: {
-            array: checksum
-            for array, checksum in store.checksums.items()
-            if array.startswith(f"{domain.name}_")
-        }
-        for domain in domains
-    }
-    return DomainSet("digits_mini", domains, CLASSES, fingerprint("digits_mini", CLASSES, sums))
-
-
-def _examples(arrays: Mapping[str, np.ndarray], prefix: str) -> Examples:
-    return Examples(arrays[f"{prefix}_images"], arrays[f"{prefix}_labels"])
+    domains, sums = [], {}
+    for name, (source, licence) in SOURCES.items():
+        train, test = (
+            Examples(store.arrays[f"{name}_{split}_images"], store.arrays[f"{name}_{split}_labels"])
+            for split in ("train", "test")
+        )
+        domains.append(
+            Domain(name, train, test, source=source, licence=licence, verified="made here")
+        )
+        sums[name] = {a: c for a, c in store.checksums.items() if a.startswith(f"{name}_")}
+    sha256 = fingerprint("digits_mini", CLASSES, sums)
+    return DomainSet("digits_mini", tuple(domains), CLASSES, sha256)
 
 
 def _build(writer: ArrayWriter) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from robustmd.domains.checksums import Stamp
 from robustmd.errors import UserError, printable
 
-SHOWN = 10  # of a longer list in a message
 LONGEST_NAME = 200
 SPLITS = ("train", "val", "test")
 UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray bytes, line breaks
@@ -115,7 +114,7 @@ def checked_name(kind: str, name: str, where: str) -> str:
     return name
 
 
-def few(things: Sequence[str]) -> str:
-    """The first ten of a list, and how many more there are."""
-    more = f" and {len(things) - SHOWN:,} more" if len(things) > SHOWN else ""
-    return ", ".join(things[:SHOWN]) + more
+def few(things: Sequence[str], most: int = 10) -> str:
+    """The first ten of a list, or so many, and how many more there are."""
+    more = f" and {len(things) - most:,} more" if len(things) > most else ""
+    return ", ".join(things[:most]) + more
