@@ -71,10 +71,10 @@ class NotCurrentError(Exception):
     """Why the store on disk cannot be used as it is; an empty reason if there is none yet."""
 
 
-def find_store(cache: Path, recipe: Recipe, *, thorough: bool = False) -> Store | None:
-    """The store if it is there, whole and current; see `_open`."""
+def find_store(cache: Path, recipe: Recipe) -> Store | None:
+    """The store if it is there, whole and current. Raises UserError if a source cannot be read."""
     try:
-        return _open(cache / recipe.key, recipe, thorough=thorough)
+        return _open(cache / recipe.key, recipe)
     except NotCurrentError:
         return None
 
@@ -85,20 +85,18 @@ def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     accept: is given the sources' md5s and raises UserError if they may not be used.
     Raises UserError if the sources cannot be read or the cache not be written.
     """
-    store = find_store(cache, recipe)
+    store = find_store(cache, recipe)  # who may only read needs no lock
     if store is None:
         try:
             make_folder(cache)
             with held(cache / f"{recipe.key}.lock", f"preparing {recipe.name}", say):
                 store = _open_or_prepare(cache / recipe.key, recipe, accept, say)
         except OSError as error:
-            store = find_store(cache, recipe, thorough=True)  # who may only read needs no lock
-            if store is None:
-                raise UserError(
-                    f"cannot keep the prepared {recipe.name} data in {cache} "
-                    f"({error.strerror or error}); free space there or make it writable, or choose "
-                    "another folder with paths.cache=DIR"
-                ) from error
+            raise UserError(
+                f"cannot keep the prepared {recipe.name} data in {cache} "
+                f"({error.strerror or error}); free space there or make it writable, or choose "
+                "another folder with paths.cache=DIR"
+            ) from error
     accept(store.md5s)
     return store
 
@@ -116,11 +114,9 @@ def read_through(folder: Path) -> None:
         raise UserError(f"{folder}: {error}; remove it to have it prepared again") from error
 
 
-def _open(folder: Path, recipe: Recipe, *, thorough: bool) -> Store:
-    """Map the arrays of the store in `folder`.
-
-    thorough: compare checksums where stamps differ, and note the new stamps in the manifest, where
-        that can be written; otherwise such a difference is reason enough.
+def _open(folder: Path, recipe: Recipe) -> Store:
+    """Map the arrays of the store in `folder`. Where a stamp differs and the checksum does not, the
+    manifest is given the new stamp, if it can be written.
 
     Raises NotCurrentError if the store has to be prepared (again), UserError if a source cannot be
     read.
@@ -130,14 +126,13 @@ def _open(folder: Path, recipe: Recipe, *, thorough: bool) -> Store:
         raise NotCurrentError("is out of date (what it was made from has changed)")
     states, arrays = {}, {}
     for name, state in manifest.arrays.items():
-        arrays[name], states[name] = _array(folder, name, state, thorough)
+        arrays[name], states[name] = _array(folder, name, state)
     known = manifest.sources
     if recipe.sources is not None:
         if set(known) != set(recipe.sources):
             raise NotCurrentError("is made of other files")
         known = {
-            name: _source(path, known[name], recipe.md5, thorough)
-            for name, path in recipe.sources.items()
+            name: _source(path, known[name], recipe.md5) for name, path in recipe.sources.items()
         }
     renewed = Manifest(manifest.key, manifest.content, known, states)
     if renewed != manifest:
@@ -162,26 +157,24 @@ def _manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _source(path: Path, known: FileState, md5: Callable[[Path], str], thorough: bool) -> FileState:
+def _source(path: Path, known: FileState, md5: Callable[[Path], str]) -> FileState:
     try:
         if known.unchanged(path):
             return known
-        if thorough and md5(path) == known.checksum:
+        if md5(path) == known.checksum:
             return FileState.of(path, known.checksum)
     except OSError as error:
         raise UserError(f"cannot read {path} ({error.strerror})") from error
     raise NotCurrentError(f"is out of date ({path} has changed)")
 
 
-def _array(
-    folder: Path, name: str, known: FileState, thorough: bool
-) -> tuple[np.ndarray, FileState]:
+def _array(folder: Path, name: str, known: FileState) -> tuple[np.ndarray, FileState]:
     path = file_of(folder, name)
     try:
         array = open_array(path)
         if known.unchanged(path):
             return array, known
-        if thorough and array_sha256(array) == known.checksum:
+        if array_sha256(array) == known.checksum:
             return array, FileState.of(path, known.checksum)
     except (OSError, ValueError, EOFError) as error:
         raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
@@ -191,7 +184,7 @@ def _array(
 def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     """The work under the lock. Raises OSError for the cache, UserError for the sources."""
     try:
-        return _open(folder, recipe, thorough=True)
+        return _open(folder, recipe)  # another may have made it meanwhile
     except NotCurrentError as error:
         reason = str(error)
     sources = {name: _state(path, recipe.md5) for name, path in (recipe.sources or {}).items()}
@@ -201,7 +194,7 @@ def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> 
     else:
         say(f"preparing {recipe.name} (once; kept in {folder})")
     _prepare(folder, recipe, sources)
-    return _open(folder, recipe, thorough=False)
+    return _open(folder, recipe)
 
 
 def _state(path: Path, md5: Callable[[Path], str]) -> FileState:
