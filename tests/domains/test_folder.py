@@ -181,6 +181,23 @@ def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
     assert own.load().fingerprint != first.fingerprint
 
 
+def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
+    own: Own, monkeypatch: pytest.MonkeyPatch, one_line: OneLine
+) -> None:
+    own.fill({name: {"x": 2, "y": 2} for name in "ab"})
+    decoded = prepared_images.decoded
+
+    def meddling(paths, size):
+        put(paths[1], 77)
+        os.utime(paths[1], ns=(5, 5))
+        return decoded(paths, size)
+
+    monkeypatch.setattr(prepared_images, "decoded", meddling)
+    with pytest.raises(UserError) as error:
+        own.load()
+    one_line(error, "01.png changed while it was read")
+
+
 def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(
     own: Own, decodings: list[int], one_line: OneLine
 ) -> None:

@@ -110,6 +110,14 @@ def test_truncated_files_are_refused_by_name_or_left_out(load, data, one_line) -
     of_colors(found)
 
 
+def test_a_class_of_which_nothing_can_be_read_is_named(load, data, one_line) -> None:
+    for path in (data / "imagenet" / "val" / "n02123394").iterdir():
+        path.write_bytes(b"no image")
+    with pytest.raises(UserError) as error:
+        load(skip_unreadable=True)
+    one_line(error, "domain imagenet, test split", "persian")
+
+
 def test_what_the_lists_do_not_name_is_left_alone(load, data) -> None:
     before = load()
     images = data / "oxford-iiit-pet" / "images"
