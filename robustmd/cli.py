@@ -88,7 +88,8 @@ def _with_plugins(name: str, arguments: Sequence[str]) -> int:
     """Run a command with the user's own modules imported: `imports=[…]` goes with every command."""
     from robustmd.config import plugins
 
-    plugins.load_plugins(plugins.imports_of(arguments))
+    more = plugins.imports_of_experiments(arguments) if name == "train" else []
+    plugins.load_plugins([*plugins.imports_of(arguments), *more])
     command = import_module(f"robustmd.commands.{name}").main
     code: int = command(arguments if name == "train" else plugins.without_imports(arguments))
     return code

@@ -15,7 +15,7 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from robustmd.errors import UserError
 from robustmd.paths import cache_folder, data_folder, whole
-from robustmd.ranges import ANYTHING, Allowed
+from robustmd.ranges import ANYTHING, NAMES, Allowed
 from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, Top, leaves, leaves_of
 
 
@@ -44,7 +44,7 @@ def typed(composed: DictConfig) -> Config:
                 "comes with imports=[MODULE]"
             )
         parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
-    parts["data"].unseen = sorted({normalize("NFC", one) for one in parts["data"].unseen})
+    parts["data"].unseen = _in_order(parts["data"].unseen)
     for section, schema in SECTIONS.items():
         parts[section] = _merged(schema, _group(plain, section), f"{section}.", "")
     parts.update(dataclasses.asdict(_merged(Top, plain, "", "")))
@@ -56,6 +56,12 @@ def typed(composed: DictConfig) -> Config:
     )
     _check_text(config)
     return config
+
+
+def _in_order(names: list[Any]) -> list[str]:
+    if not NAMES.holds(names):  # a list in the list
+        raise UserError(f"data.unseen={names}: must be {NAMES.words}")
+    return sorted({normalize("NFC", name) for name in names})
 
 
 def _group(plain: dict[str, Any], name: str) -> dict[str, Any]:

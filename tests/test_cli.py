@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -135,6 +136,7 @@ def test_a_name_that_no_file_can_have_is_one_line(
         (["runtime.threads=99999999999"], "a whole number >= 1, at most 1024"),
         (["method=" + "a" * 5000], "File name too long"),
         (["~training.iterations"], "no key can be taken away; give it a value"),
+        (["data.unseen=[[a]]"], "data.unseen=[['a']]: must be a list of domains' names"),
         (["seed=0,1"], "seed=0,1: several values are a sweep, one run each: write -m"),
         (["method.lam=choice(0.1,1)"], "several values are a sweep, one run each: write -m"),
         (["-m", "method.lam=interval(0.1,1)"], "interval(0.1,1): an interval takes a sweeper"),
@@ -154,6 +156,111 @@ def test_values_beyond_all_bounds_are_one_line(
     assert len(said.splitlines()) == 1
     assert len(said) < 1000
     assert not list(tmp_path.iterdir())
+
+
+SWEEPERS = {
+    "rows: 5": "hydra.sweeper.rows=5: must be a list of {key: value}",
+    "rows: [[method]]": "must be a list of {key: value}",
+    "params: 7": "hydra.sweeper.params=7: must be {key: values}",
+    "tune: 4": "hydra.sweeper.tune=4: must be {configurations",
+    "tune: {configurations: many, seed: 0}": "must be {configurations: 1 to 10000",
+    "tune: {configurations: 1000000000, seed: 0}": "must be {configurations: 1 to 10000",
+    "rows: [{method: even}]\n    params: {method: 'even,opt'}": "method: both hydra.sweeper.rows",
+}
+
+
+@pytest.mark.parametrize(("sweeper", "words"), SWEEPERS.items())
+def test_a_sweep_that_means_nothing_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sweeper: str, words: str
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    text = f"# @package _global_\nhydra:\n  mode: MULTIRUN\n  sweeper:\n    {sweeper}\n"
+    (tmp_path / "experiment" / "own.yaml").write_text(text)
+    assert cli.main(["train", "--config-dir", str(tmp_path), "experiment=own", "--list"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert words in said
+
+
+def test_params_may_hold_keys_that_no_yaml_has(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "own.yaml").write_text(
+        "# @package _global_\nhydra:\n  mode: MULTIRUN\n  sweeper:\n"
+        "    rows: [{method: oracle}, {method: best_response}]\n"
+        "    params: {method.every: '1,2', training.domains_per_batch: null}\n"
+    )
+    assert cli.main(["train", "--config-dir", str(tmp_path), "experiment=own", "--list"]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert [line.partition(" ")[0].split("/")[1] for line in found] == [
+        *("oracle", "best_response"),
+        *("oracle", "best_response"),
+    ]
+    assert len({line.partition(" ")[0] for line in found}) == 4
+
+
+def test_listing_names_one_run_and_says_what_cannot_be_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "method=even", "seed=3", "--list"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"digits_mini/even/[0-9a-f]{8}/seed=3 method=even seed=3", line)
+    assert cli.main(["train", "-m", "method=even,opt", "method.lam=-1", "--list"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "2 runs did not finish" in printed.err
+    assert "must be a number > 0" in printed.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("code", "given", "words"),
+    [
+        ("import sys; sys.exit(7)", "imports=[own_code]", "cannot be imported: SystemExit: 7"),
+        ("1/0", "imports=[own_code]", "ZeroDivisionError: division by zero (own_code.py, line 1)"),
+        ("", "imports=own_code", "imports=own_code: must be a list of modules"),
+        ("", "imports=[[own_code]]", "must be a list of modules"),
+        ("", "imports=[nowhere_to_be]", "there is no module nowhere_to_be"),
+    ],
+)
+def test_own_code_that_does_not_come_in_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    given: str,
+    words: str,
+) -> None:
+    (tmp_path / "own_code.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_code", raising=False)
+    assert cli.main(["train", given, "--list"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert words in said
+
+
+@pytest.mark.parametrize("command", ["runs", "report", "evaluate", "data"])
+def test_a_config_directory_brings_code_into_training_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "own.yaml").write_text("imports: [canary_code]")
+    (tmp_path / "canary_code.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main([command, str(tmp_path), f"--config-dir={tmp_path}", "experiment=own"])
+    assert "canary_code" not in sys.modules
+
+
+@pytest.mark.parametrize("content", [b"imports: {a: [", b"\xff\xfe"])
+def test_an_experiment_that_cannot_be_read_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "own.yaml").write_bytes(content)
+    assert cli.main(["train", f"--config-dir={tmp_path}", "experiment=own", "--list"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_the_config_is_shown_without_torch(robustmd) -> None:

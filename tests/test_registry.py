@@ -7,7 +7,12 @@ import pytest
 
 import robustmd
 import robustmd.settings  # registers what is built in
-from robustmd.config.plugins import imports_of, load_plugins, without_imports
+from robustmd.config.plugins import (
+    imports_of,
+    imports_of_experiments,
+    load_plugins,
+    without_imports,
+)
 from robustmd.errors import UserError
 from robustmd.ranges import POSITIVE
 from robustmd.registry import METHODS, METRICS, Registry
@@ -93,7 +98,8 @@ def test_imports_are_found_wherever_they_are_given(tmp_path, monkeypatch):
     (tmp_path / "experiment" / "mine.yaml").write_text("imports: [four]\n")
     others = ["--config-dir", str(tmp_path), "experiment=mine"]
     given = [*others, "imports=[one,'two']", "+imports=three"]
-    assert imports_of(given) == ["zero", "one", "two", "three", "four"]
+    assert imports_of(given) == ["zero", "one", "two", "three"]
+    assert imports_of_experiments(given) == ["four"]
     assert without_imports(given) == others
 
 

@@ -101,7 +101,7 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
         console.print(title, soft_wrap=True)
     directories: list[Path] = []
     try:
-        load_plugins(list(composed.get("imports") or []))  # a job may run in a process of its own
+        load_plugins(_modules(composed))  # a job may run in a process of its own
         config = typed(composed)  # before its overrides: here a reference to nothing is a line
         overrides = as_typed(hydra_config.overrides.task)
         outcome = run(config, console, overrides, directories.append)
@@ -122,9 +122,17 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
     return outcome
 
 
+def _modules(composed: DictConfig) -> list[str]:
+    found = composed.get("imports") or []
+    if isinstance(found, str) or not all(isinstance(name, str) for name in found):
+        raise UserError(f"imports={found}: must be a list of modules, as imports=[mine]")
+    return list(found)
+
+
 def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
     """Print one run of `--list`: its folder below paths.outputs, and what was typed for it."""
     try:
+        load_plugins(_modules(composed))
         config = typed(composed)
         names = config.data.names() or load_domains(config, lambda _: None).names
         identity = settings.number_changing(settings.as_dict(settings.settled(config, names)))

@@ -10,9 +10,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from robustmd.errors import UserError
 from robustmd.ranges import Tune
 from robustmd.settings import METHODS
 
+MOST = 10_000  # configurations of a method
 INDIVIDUALS = 2  # domains whose individual models `regret` takes its f* from
 
 
@@ -22,13 +24,24 @@ def drawn_rows(tune: Mapping[str, Any]) -> list[dict[str, Any]]:
     Args:
         tune: `configurations` >= 1 of each method; `seed` >= 0; `every_method`, ranges of keys that
             all methods tune, as {training.learning_rate: {log: [0.005, 0.1]}}.
+
+    Raises:
+        UserError: it is none.
     """
-    count, seed = tune["configurations"], tune["seed"]
-    common = {
-        key: Tune(kind, tuple(ends))
-        for key, of in tune["every_method"].items()
-        for kind, ends in of.items()
-    }
+    try:
+        count, seed = int(tune["configurations"]), int(tune["seed"])
+        common = {
+            key: Tune(kind, tuple(ends))
+            for key, of in tune.get("every_method", {}).items()
+            for kind, ends in of.items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        count = 0
+    if not (1 <= count <= MOST and seed >= 0):
+        raise UserError(
+            f"hydra.sweeper.tune={dict(tune)}: must be {{configurations: 1 to {MOST}, seed: 0 or "
+            "more, every_method: {KEY: {log: [LOW, HIGH]}}}"
+        )
     rows = []
     for k in range(INDIVIDUALS):
         rows += _configurations("individual", common, count, seed, {"method.domain": k})

@@ -5,6 +5,7 @@ Own code is trusted as own code is; docs/own_code.md. Light on purpose: no torch
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import itertools
@@ -12,7 +13,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,28 +29,32 @@ _IMPORTS = re.compile(r"\+{0,2}imports=\[?([^\]]*)\]?")
 
 
 def imports_of(arguments: Sequence[str]) -> list[str]:
-    """The modules that `imports=[a,b]` among a command's arguments names, the environment's, and
-    those of an experiment in a config directory of the user's."""
+    """The modules that `imports=[a,b]` among a command's arguments names, and the environment's."""
     given = [match[1] for text in arguments if (match := _IMPORTS.fullmatch(text))]
-    texts = [os.environ.get(VARIABLE, ""), *given, *_of_experiments(arguments)]
-    names = (name.strip(" '\"") for name in ",".join(texts).split(","))
+    names = (n.strip(" '\"") for n in ",".join([os.environ.get(VARIABLE, ""), *given]).split(","))
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _of_experiments(arguments: Sequence[str]) -> Iterator[str]:
-    """Hydra can compose an experiment with `override /method: mine` only if it knows of `mine`, so
-    the file's own `imports` are read before."""
+def imports_of_experiments(arguments: Sequence[str]) -> list[str]:
+    """Those of an experiment in a config directory of the user's, which `train` alone takes.
+
+    Hydra can compose an experiment with `override /method: mine` only if it knows of `mine`, so
+    the file's own `imports` are read before. What cannot be read is Hydra's to say.
+    """
     folders = config_folders(arguments)
     chosen = [text for text in arguments if text.startswith("experiment=")]
     names = [name for text in chosen for name in text.partition("=")[2].split(",")]
+    modules: list[str] = []
     for folder, name in itertools.product(folders, names):
         path = Path(folder) / "experiment" / f"{name}.yaml"
         if path.is_file():
             import yaml  # noqa: PLC0415 - other commands need none
 
-            found = yaml.safe_load(path.read_text("utf-8"))
-            imports = found.get("imports") if isinstance(found, dict) else None
-            yield from map(str, imports if isinstance(imports, list) else [])
+            with contextlib.suppress(yaml.YAMLError, ValueError):
+                found = yaml.safe_load(path.read_text("utf-8"))
+                imports = found.get("imports") if isinstance(found, dict) else None
+                modules += map(str, imports if isinstance(imports, list) else [])
+    return modules
 
 
 def config_folders(arguments: Sequence[str]) -> list[str]:
@@ -85,7 +90,7 @@ def _load(written: str, name: str) -> None:
         importlib.import_module(name)
     except UserError as error:
         raise UserError(f"{written}: {error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends itself is no module
         if isinstance(error, ModuleNotFoundError) and error.name == name:
             raise UserError(
                 f"{written}: there is no module {name} in {Path.cwd()} or on PYTHONPATH"

@@ -19,6 +19,7 @@ from robustmd.errors import UserError
 PACKAGES = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "scipy", "pandas")
 BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})  # CPUs where bfloat16 is faster, not slower
 WORDS = ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc")
+BEYOND_64_BITS = ("array is too big", "Overflow when unpacking")  # NumPy's and PyTorch's words
 
 
 def choose_device(name: str) -> torch.device:
@@ -88,9 +89,9 @@ def memory_for(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, TypeError, ValueError) as error:
         if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
-            words in str(error) for words in WORDS
+            words in str(error) for words in (*WORDS, *BEYOND_64_BITS)
         ):
             raise UserError(f"too little memory for {what}") from None
         raise

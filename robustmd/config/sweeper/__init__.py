@@ -69,6 +69,7 @@ class RowsSweeper(Sweeper):
         Raises:
             UserError: no row has the values that were typed, or a value is an interval.
         """
+        self._check()
         parser = OverridesParser.create()
         typed = {_key(o): o for o in parser.parse_overrides(list(arguments))}
         rows = self._rows
@@ -77,7 +78,7 @@ class RowsSweeper(Sweeper):
         _check_sections(typed)
         choosing = [key for key in typed if any(key in row for row in rows)]
         chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
-        params = [f"{key}={value}" for key, value in self._params.items() if key not in typed]
+        params = [_param(key, value) for key, value in self._params.items() if key not in typed]
         if self._leave_one_out and "data.unseen" not in typed:
             params.append(f"++data.unseen={','.join(f'[{hydra_value(n)}]' for n in self._names())}")
         swept = [
@@ -92,6 +93,21 @@ class RowsSweeper(Sweeper):
             else ((row, one) for one in grid for row in in_rows)
         )
         return [[*one, *row] for row, one in pairs]
+
+    def _check(self) -> None:
+        """Raises UserError for settings of another kind than they must have."""
+        rows, params, tune = self._rows, self._params, self._tune
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise UserError(f"hydra.sweeper.rows={rows}: must be a list of {{key: value}}")
+        if not isinstance(params, dict):
+            raise UserError(f"hydra.sweeper.params={params}: must be {{key: values}}")
+        if tune is not None and not isinstance(tune, dict):
+            raise UserError(f"hydra.sweeper.tune={tune}: must be {{configurations: …, seed: …}}")
+        twice = sorted(params.keys() & {key for row in rows for key in row})
+        if twice:
+            raise UserError(
+                f"{twice[0]}: both hydra.sweeper.rows and .params set it; let one do it"
+            )
 
     def _names(self) -> Sequence[str]:
         from robustmd.config.composing import domain_names  # noqa: PLC0415 - may load the data
@@ -145,6 +161,12 @@ def _values(override: Override) -> list[str]:
         )
     head = line.partition("=")[0]
     return [f"{head}={value}" for value in override.sweep_string_iterator()]
+
+
+def _param(key: str, values: Any) -> str:
+    """`seed: "0,1,2"` is a sweep as it would be typed; what is no text is one value."""
+    written = values if isinstance(values, str) else hydra_value(values)
+    return f"{'++' if '.' in key else ''}{key}={written}"
 
 
 def _written(key: str, value: Any) -> str:
