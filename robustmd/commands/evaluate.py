@@ -18,7 +18,7 @@ from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.registry import BackboneFacts
-from robustmd.runs import checkpoints
+from robustmd.runs import checkpoints, files
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.environment import allow_tf32, choose_device, resolve_precision
 from robustmd.training.images import resident_splits
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Config:
-    found = directory.config()
+    found = directory.record(files.CONFIG)
     if found is None:
         raise UserError(f"{directory.path}: no run directory (it has no readable config.yaml)")
     for override in overrides:
@@ -95,7 +95,7 @@ def _final_model(
 
 
 def _check_data(directory: RunDirectory, domains: DomainSet) -> None:
-    recorded = (directory.environment() or {}).get("data_fingerprint")
+    recorded = (directory.record(files.ENVIRONMENT) or {}).get("data_fingerprint")
     if recorded != domains.fingerprint:
         raise UserError(
             f"{directory.path}: was trained on other data (fingerprint {str(recorded)[:12]}, "
@@ -115,7 +115,7 @@ def _compare(
     measures: Mapping[str, Mapping[str, Measure]], directory: RunDirectory, console: Console
 ) -> int:
     """Does the summary say the same? Accuracy may move by one example, where a tie breaks anew."""
-    final = (directory.summary() or {}).get("final")
+    final = (directory.record(files.SUMMARY) or {}).get("final")
     differing = [
         f"{split}/{name}"
         for split, domains in measures.items()

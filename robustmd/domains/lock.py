@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from robustmd.errors import printable
-from robustmd.runs.holder import Holder
+from robustmd.runs.lock import Holder
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # what a file system without them says
 

@@ -11,8 +11,7 @@ from robustmd.report.estimate import SpreadKind
 from robustmd.report.numbers import estimate_cell
 from robustmd.report.quantities import Quantity
 from robustmd.report.sheet import Cell, Sheet, field, make_sheet
-from robustmd.runs.run import Run
-from robustmd.runs.series import MEASURED
+from robustmd.runs.run import MEASURED, Run
 
 
 @dataclass(frozen=True)

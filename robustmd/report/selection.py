@@ -11,8 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robustmd.runs.run import Run
-from robustmd.runs.series import Series
+from robustmd.runs.run import Run, Series
 
 AVERAGED = "_averaged"  # ends the splits that a run measured W̄ on, the mean of its iterates
 WINDOW = 5

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from robustmd.errors import UserError
 from robustmd.runs import files
-from robustmd.runs.run import WEIGHTS_COLUMNS, Measurement, Run
+from robustmd.runs.run import Measurement, Run
 from robustmd.runs.untrusted import Unreadable, read_table
 
 START_TOLERANCE = 1e-4
@@ -61,8 +61,9 @@ def compare(old: Run, new: Run, seeds: Sequence[Run]) -> Comparison:
         new: its reproduction; finished.
         seeds: the finished runs of the same settings, `old` among them.
     """
-    rows, others = old.measurements(), new.measurements()
-    same_weights = _weights(old) == _weights(new)
+    rows, others = ([Measurement(*row) for row in _rows(run, files.METRICS)] for run in (old, new))
+    weights = [_without_nan(_rows(run, files.WEIGHTS)) for run in (old, new)]
+    same_weights = weights[0] == weights[1]
     if _without_seconds(rows) == _without_seconds(others) and same_weights:
         return Comparison(IDENTICAL, (f"{len(rows)} measurements and every weight are the same",))
     if [_place(row) for row in rows] != [_place(row) for row in others]:
@@ -85,12 +86,15 @@ def _without_seconds(rows: Sequence[Measurement]) -> list[Measurement]:
     return [row._replace(seconds=0.0) for row in rows]
 
 
-def _weights(run: Run) -> list[tuple[Any, ...]]:
+def _rows(run: Run, name: str) -> list[tuple[Any, ...]]:
     try:
-        rows = read_table(run.path / files.WEIGHTS, WEIGHTS_COLUMNS)
+        return read_table(run.path / name)
     except Unreadable as reason:
         raise UserError(f"{run.path}: {reason}; run it again with force=true") from None
-    # NaN, the loss of a domain that was not drawn, is not equal to itself; None is.
+
+
+def _without_nan(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """NaN, the loss of a domain that was not drawn, is not equal to itself; None is."""
     return [tuple(None if value != value else value for value in row) for row in rows]  # noqa: PLR0124
 
 

@@ -15,7 +15,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -39,10 +39,13 @@ ALL = frozenset(
 )
 LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer was killed
 
-METRICS_HEADER = ("iteration", "seconds", "split", "domain", "loss", "accuracy", "examples")
-WEIGHTS_HEADER = ("iteration", "domain", "weight", "batch_loss")
-MEASURES_HEADER = ("iteration", "split", "domain", "metric", "value")
-HEADERS = {METRICS: METRICS_HEADER, WEIGHTS: WEIGHTS_HEADER, MEASURES: MEASURES_HEADER}
+_ITERATION, _PLACE = {"iteration": int}, {"split": str, "domain": str}
+_MEASURED = {"loss": float, "accuracy": float, "examples": int}
+COLUMNS: Mapping[str, Mapping[str, type]] = {
+    METRICS: {**_ITERATION, "seconds": float, **_PLACE, **_MEASURED},
+    WEIGHTS: {**_ITERATION, "domain": str, "weight": float, "batch_loss": float},
+    MEASURES: {**_ITERATION, **_PLACE, "metric": str, "value": float},
+}
 
 LARGEST = 2**34  # bytes of any file of a run; one with holes may claim more than a disk has
 

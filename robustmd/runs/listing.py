@@ -15,8 +15,8 @@ from robustmd.errors import UserError
 from robustmd.runs import files, lock
 from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.identity import canonical
-from robustmd.runs.run import METRICS_COLUMNS, constant_of, one_class_words, unseen_domains
-from robustmd.runs.untrusted import Unreadable, read_json, read_table, read_yaml
+from robustmd.runs.run import constant_of, one_class_words, unseen_domains
+from robustmd.runs.untrusted import Unreadable, read_record, read_table
 
 COMPARED = ("data", "backbone", "method", "training", "evaluation")
 DONE = ("finished", "running")
@@ -103,13 +103,9 @@ def _facts(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], 
     """config, summary, environment, and the reason where one of the first two is unreadable."""
     found: list[dict[str, Any]] = []
     message = ""
-    for name, read in (
-        (files.ENVIRONMENT, read_json),
-        (files.SUMMARY, read_json),
-        (files.CONFIG, read_yaml),
-    ):
+    for name in (files.ENVIRONMENT, files.SUMMARY, files.CONFIG):
         try:
-            found.append(read(path / name))
+            found.append(read_record(path / name))
         except Unreadable as reason:
             found.append({})
             message = str(reason)
@@ -129,7 +125,7 @@ def _worst_loss(
     domains = summary.get("domains")
     try:
         unseen = unseen_domains(config, summary)
-        rows = read_table(path / files.METRICS, METRICS_COLUMNS)
+        rows = read_table(path / files.METRICS)
     except Unreadable as reason:
         return None, str(reason)
     losses: dict[int, dict[str, float]] = defaultdict(dict)

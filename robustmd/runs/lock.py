@@ -9,15 +9,17 @@ is still being renewed.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from robustmd.errors import UserError
 from robustmd.runs import files
-from robustmd.runs.holder import Holder, read, write
 
 try:
     import fcntl
@@ -29,8 +31,41 @@ else:
 BEAT = 5.0  # seconds between two renewals of the file by its holder
 WATCH = 20.0  # seconds to wait for a renewal by a holder on another machine
 PATIENCE = 2.0  # seconds to wait for one that only looked who holds the lock
+MOST = 4096  # bytes of a lock file that are looked at
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process; `started` in ticks since its machine's start, None where that is not told."""
+
+    pid: int
+    host: str
+    started: int | None = None
+
+    @classmethod
+    def here(cls) -> Holder:
+        """This process."""
+        return cls(os.getpid(), socket.gethostname(), _start_of(os.getpid()))
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+    @property
+    def is_here(self) -> bool:
+        return self.host == socket.gethostname()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs on this machine; another process with its number is not it."""
+        try:
+            os.kill(self.pid, 0)
+        except PermissionError:
+            pass  # somebody else's, but there
+        except (OSError, OverflowError):
+            return False
+        return self.started is None or _start_of(self.pid) in (None, self.started)
 
 
 @contextlib.contextmanager
@@ -49,10 +84,10 @@ def held(path: Path, say: Say = lambda _: None) -> Iterator[None]:
     try:
         if not locked:
             say(f"{path.parent}: that file system gives no locks; the name in {path.name} must do")
-        before = read(descriptor)
+        before = _read(descriptor)
         if before is not None:
             _take_over(before, path, locked, say)
-        write(descriptor, Holder.here())
+        _write(descriptor, Holder.here())
         try:
             with _renewed(descriptor):
                 yield
@@ -74,7 +109,7 @@ def holder(path: Path) -> str | None:
     except (FileNotFoundError, PermissionError):
         return None
     try:
-        named = read(descriptor)
+        named = _read(descriptor)
         locked = _flock(descriptor, shared=True)
         if locked is False:
             return str(named or "another process")
@@ -92,7 +127,7 @@ def _opened_and_locked(path: Path) -> tuple[int, bool]:
         locked = _flock(descriptor)
         if locked is not False and _is_still(path, descriptor):
             return descriptor, bool(locked)
-        named = read(descriptor)
+        named = _read(descriptor)
         os.close(descriptor)
         if locked is False:
             alive = named is not None and (named.is_alive or not named.is_here)
@@ -173,3 +208,30 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
+
+
+def _read(descriptor: int) -> Holder | None:
+    """The holder that an opened lock file names; None where it names none."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    try:
+        found = json.loads(os.read(descriptor, MOST))
+        pid, host, started = found["pid"], found["host"], found.get("started")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    sound = type(pid) is int and pid > 0 and isinstance(host, str) and host.isprintable()
+    return Holder(pid, host, started if type(started) is int else None) if sound else None
+
+
+def _write(descriptor: int, holder: Holder) -> None:
+    """Name the holder in an opened lock file."""
+    os.ftruncate(descriptor, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, (json.dumps(asdict(holder)) + "\n").encode())
+
+
+def _start_of(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+        return int(stat.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None

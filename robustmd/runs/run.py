@@ -1,36 +1,21 @@
 """What a reader gets from a run directory: `Run`, its `Measurement`s, and `Problem`s."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from robustmd.errors import UserError, listed
-from robustmd.runs import files
+import numpy as np
+
+from robustmd.errors import listed
 from robustmd.runs.reducers import worst
-from robustmd.runs.series import Series
-from robustmd.runs.untrusted import Unreadable, read_table
+from robustmd.runs.untrusted import Unreadable
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-METRICS_COLUMNS: Mapping[str, type] = {
-    "iteration": int,
-    "seconds": float,
-    "split": str,
-    "domain": str,
-    "loss": float,
-    "accuracy": float,
-    "examples": int,
-}
-WEIGHTS_COLUMNS: Mapping[str, type] = {
-    "iteration": int,
-    "domain": str,
-    "weight": float,
-    "batch_loss": float,
-}
-
+MEASURED = ("loss", "accuracy")  # of every run, in metrics.csv
 Constant = Mapping[str, Sequence[str]]  # split -> domains for which one class is predicted
 LONGEST = 1e10  # seconds; more is no time that a run took
 
@@ -47,6 +32,50 @@ class Measurement(NamedTuple):
     loss: float
     accuracy: float
     examples: int
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The n measurements of one split that have exactly one sound row for each of K domains.
+
+    `iterations` int64 [n], ascending; `seconds` float64 [n], training time so far;
+    `loss` float64 [n, K], mean cross entropy f_k(W_t) [nats]; `accuracy` float64 [n, K] [percent];
+    `examples` int64 [n, K]. Columns stand in the order of these domains.
+    `dropped`: iterations of the measurements that are not whole, ascending.
+    """
+
+    iterations: np.ndarray
+    seconds: np.ndarray
+    loss: np.ndarray
+    accuracy: np.ndarray
+    examples: np.ndarray
+    dropped: tuple[int, ...] = ()
+
+    @property
+    def worst_loss(self) -> np.ndarray:
+        """f_w(t) = max_k f_k(W_t), [n]."""
+        return worst(self.loss, "smaller")
+
+    @property
+    def worst_accuracy(self) -> np.ndarray:
+        """min_k Acc_k(W_t), [n]."""
+        return worst(self.accuracy, "larger")
+
+    def values(self, metric: str) -> np.ndarray:
+        """float64 [n, K] of one of `MEASURED`."""
+        found: np.ndarray = getattr(self, metric)
+        return found
+
+    def at(self, iterations: np.ndarray) -> Series:
+        """The measurements at these iterations."""
+        rows = np.isin(self.iterations, iterations)
+        return Series(
+            self.iterations[rows],
+            self.seconds[rows],
+            self.loss[rows],
+            self.accuracy[rows],
+            self.examples[rows],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,31 +164,6 @@ class Run:
         """Acc_w = min_k Acc_k within this run [percent]."""
         return float(worst([self.accuracy(split, domain) for domain in self.domains], "larger"))
 
-    def measurements(self) -> list[Measurement]:
-        """metrics.csv, read now, row by row. Raises `UserError` where it cannot be read."""
-        return [Measurement(*row) for row in self._rows(files.METRICS, METRICS_COLUMNS)]
-
-    def metrics(self) -> "pd.DataFrame":
-        """The same as a table: columns as in `Measurement`."""
-        return self._frame(files.METRICS, METRICS_COLUMNS)
-
-    def weights(self) -> "pd.DataFrame":
-        """weights.csv, read now: iteration t, domain, weight p_t used in it, batch_loss f̂_k(W_t).
-        Raises `UserError` where it cannot be read."""
-        return self._frame(files.WEIGHTS, WEIGHTS_COLUMNS)
-
-    def _rows(self, name: str, columns: Mapping[str, type]) -> list[tuple[Any, ...]]:
-        try:
-            return read_table(self.path / name, columns)
-        except Unreadable as reason:
-            raise UserError(f"{self.path}: {reason}; run it again with force=true") from None
-
-    def _frame(self, name: str, columns: Mapping[str, type]) -> "pd.DataFrame":
-        import pandas as pd  # noqa: PLC0415 - collecting runs needs no pandas
-
-        rows = self._rows(name, columns)
-        return pd.DataFrame(rows, columns=list(columns)).astype(dict(columns))
-
 
 def constant_of(summary: Mapping[str, Any]) -> Constant:
     """What summary.json's `final` measures say of that; old ones say nothing."""
@@ -226,3 +230,45 @@ class Collection:
     outputs: Path
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...]
+
+
+def history_of(rows: Iterable[Measurement], domains: Sequence[str]) -> Mapping[str, Series]:
+    """{split: its series}, from the rows of a metrics.csv in any order; those of other domains do
+    not count."""
+    by_split: dict[str, dict[int, list[Measurement]]] = {}
+    wanted = frozenset(domains)
+    for row in rows:
+        if row.domain in wanted:
+            by_split.setdefault(row.split, {}).setdefault(row.iteration, []).append(row)
+    return {split: _series(found, domains) for split, found in by_split.items()}
+
+
+def _series(found: Mapping[int, list[Measurement]], domains: Sequence[str]) -> Series:
+    places = {domain: place for place, domain in enumerate(domains)}
+    whole: list[list[Measurement]] = []
+    iterations, dropped = [], []
+    for iteration in sorted(found):
+        rows = found[iteration]
+        if _is_whole(rows, places):
+            iterations.append(iteration)
+            whole.append(sorted(rows, key=lambda row: places[row.domain]))
+        else:
+            dropped.append(iteration)
+    shape = (len(whole), len(domains))
+    return Series(
+        iterations=np.array(iterations, np.int64),
+        seconds=np.array([rows[0].seconds for rows in whole], np.float64),
+        loss=np.array([[r.loss for r in rows] for rows in whole], np.float64).reshape(shape),
+        accuracy=np.array([[r.accuracy for r in rows] for rows in whole], float).reshape(shape),
+        examples=np.array([[r.examples for r in rows] for rows in whole], np.int64).reshape(shape),
+        dropped=tuple(dropped),
+    )
+
+
+def _is_whole(rows: Sequence[Measurement], places: Mapping[str, int]) -> bool:
+    """One row for each domain, with a finite loss and an accuracy that can be."""
+    return (
+        len(rows) == len(places)
+        and {row.domain for row in rows} == places.keys()
+        and all(math.isfinite(row.loss) and 0 <= row.accuracy <= 100 for row in rows)
+    )

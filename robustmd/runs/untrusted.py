@@ -2,26 +2,42 @@
 
 A run directory may be half-written, edited by hand or not ours at all. Every function here either
 returns plain Python values or raises `Unreadable` with a reason fit for a list; nothing else.
+
+The YAML that is read is what runs write: mappings, lists, text, numbers, true and false, null. The
+whole language has more: dates, numbers in base 60 (1:30 is 90), tags that name types, and aliases
+by which few bytes unfold into endlessly many. In a config.yaml of ours none of it stands.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
 from robustmd.runs import files
-from robustmd.runs.plain_yaml import plain_value
 
 MAX_BYTES = 64 * 2**20  # a metrics.csv of 4 domains and 200,000 measurements is smaller
 LESS = {files.CONFIG: 2**18, files.ENVIRONMENT: 2**20, files.SUMMARY: 2**24, files.EXAMPLES: 2**24}
 MAX_INTEGER = 2**53  # exact in int64 and float64 alike
 MAX_DEPTH = 20  # of lists and mappings in one another; a run of ours has six
+
+# The same events from both; libyaml is ten times as fast where PyYAML was built with it.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVER, _CONSTRUCTOR = Resolver(), SafeConstructor()
+_MAKE: Mapping[str, Callable[[yaml.ScalarNode], Any]] = {
+    "tag:yaml.org,2002:null": _CONSTRUCTOR.construct_yaml_null,
+    "tag:yaml.org,2002:bool": _CONSTRUCTOR.construct_yaml_bool,
+    "tag:yaml.org,2002:int": _CONSTRUCTOR.construct_yaml_int,
+    "tag:yaml.org,2002:float": _CONSTRUCTOR.construct_yaml_float,
+}
 
 
 class Unreadable(Exception):
@@ -40,15 +56,12 @@ def read_bytes(path: Path) -> bytes:
     """
     most = LESS.get(path.name, MAX_BYTES)
     try:
-        with files.reading(path) as stream:
-            content = stream.read(most + 1)
+        with files.reading(path, most) as stream:
+            return stream.read(most)
     except FileNotFoundError:
         raise Missing(f"{path.name} is missing") from None
     except OSError as error:
         raise Unreadable(f"{path.name}: {error.strerror}") from None
-    if len(content) > most:
-        raise Unreadable(f"{path.name} has more than {most} bytes")
-    return content
 
 
 def read_text(path: Path) -> str:
@@ -59,35 +72,42 @@ def read_text(path: Path) -> str:
         raise Unreadable(f"{path.name} is not UTF-8 text") from None
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Mapping of a YAML file, of plain values only: see `plain_value`. Raises `Unreadable`."""
-    text = read_text(path)
+def read_record(path: Path) -> dict[str, Any]:
+    """Mapping of a JSON file, or of a YAML file of plain values. Raises `Unreadable`."""
+    text, kind = read_text(path), path.suffix[1:].upper()
     try:
-        return _checked(plain_value(text, MAX_DEPTH), path)
+        content = json.loads(text) if kind == "JSON" else _document(text)
+        if not isinstance(content, dict):
+            raise Unreadable(f"{path.name} holds no mapping")
+        _check(content, MAX_DEPTH)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"{path.name} is not valid JSON from line {error.lineno} on") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" from line {mark.line + 1} on" if mark is not None else ""
         raise Unreadable(f"{path.name} is not valid YAML{where}") from None
-    except ValueError as error:
-        raise Unreadable(f"{path.name} {error}") from None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Mapping of a JSON file. Raises `Unreadable`."""
-    text = read_text(path)
-    try:
-        return _checked(json.loads(text), path)
-    except json.JSONDecodeError as error:
-        raise Unreadable(f"{path.name} is not valid JSON from line {error.lineno} on") from None
+    except _Refused as reason:
+        raise Unreadable(f"{path.name} {reason}") from None
     except (ValueError, RecursionError):
-        raise Unreadable(f"{path.name} is not valid JSON") from None
+        raise Unreadable(f"{path.name} is not valid {kind}") from None
+    return content
 
 
-def read_table(path: Path, columns: Mapping[str, type]) -> list[tuple[Any, ...]]:
-    """Rows of a CSV file, each a tuple in the order of `columns` (name -> int, float or str).
+def record_or_none(path: Path) -> dict[str, Any] | None:
+    """The same; None where it cannot be read."""
+    try:
+        return read_record(path)
+    except Unreadable:
+        return None
+
+
+def read_table(path: Path, columns: Mapping[str, type] | None = None) -> list[tuple[Any, ...]]:
+    """Rows of a CSV file, each a tuple in the order of `columns` (name -> int, float or str; None:
+    those of a file of its name).
 
     Columns not asked for are ignored. Raises `Unreadable` with the line of the first fault.
     """
+    columns = columns or files.COLUMNS[path.name]
     reader = csv.reader(io.StringIO(read_text(path), newline=""))
     try:
         header = next(reader, [])
@@ -111,24 +131,65 @@ def _integer(text: str) -> int:
 _PARSERS: Mapping[type, Callable[[str], Any]] = {int: _integer, float: float, str: str}
 
 
-def _checked(content: object, path: Path) -> dict[str, Any]:
-    if not isinstance(content, dict):
-        raise Unreadable(f"{path.name} holds no mapping")
-    _check(content, path, MAX_DEPTH)
-    return content
+class _Refused(Exception):
+    """What no run writes; the words go on after the file's name."""
 
 
-def _check(value: object, path: Path, levels: int) -> None:
-    """Raises `Unreadable` for what nothing that works with the value should have to think of."""
+def _check(value: object, levels: int) -> None:
+    """Raises for what nothing that works with the value should have to think of."""
     if isinstance(value, dict | list):
         if levels == 0:
-            raise Unreadable(f"{path.name} is nested more than {MAX_DEPTH} deep")
+            raise _Refused(f"is nested more than {MAX_DEPTH} deep")
         for inner in (*value, *value.values()) if isinstance(value, dict) else value:
-            _check(inner, path, levels - 1)
+            _check(inner, levels - 1)
     elif isinstance(value, int) and abs(value) > 2**64:  # float() of more may raise
-        raise Unreadable(f"{path.name} has a number that is too large")
+        raise _Refused("has a number that is too large")
     elif isinstance(value, str) and not value.isascii():
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise Unreadable(f"{path.name} has half of a character") from None
+            raise _Refused("has half of a character") from None
+
+
+def _document(text: str) -> Any:
+    """The value of a YAML document."""
+    events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+    next(events)  # the stream begins
+    if not isinstance(next(events), yaml.DocumentStartEvent):
+        return None
+    value = _value(events, next(events), MAX_DEPTH)
+    next(events)  # the document ends
+    if not isinstance(next(events), yaml.StreamEndEvent):
+        raise _Refused("holds more than one document")
+    return value
+
+
+def _value(events: Iterator[Any], event: Any, levels: int) -> Any:
+    if isinstance(event, yaml.AliasEvent):
+        raise _Refused("has YAML aliases, which a run never writes")
+    if event.tag is not None:
+        raise _Refused("has YAML tags, which a run never writes")
+    if isinstance(event, yaml.ScalarEvent):
+        return _scalar(event.value) if event.implicit[0] else event.value
+    if levels == 0:
+        raise _Refused("is nested too deep")
+    if isinstance(event, yaml.SequenceStartEvent):
+        items = itertools.takewhile(lambda e: not isinstance(e, yaml.SequenceEndEvent), events)
+        return [_value(events, item, levels - 1) for item in items]
+    found = {}
+    for key in itertools.takewhile(lambda e: not isinstance(e, yaml.MappingEndEvent), events):
+        if not isinstance(key, yaml.ScalarEvent):
+            raise _Refused("has a key that is no text")
+        found[key.value] = _value(events, next(events), levels - 1)
+    return found
+
+
+def _scalar(text: str) -> Any:
+    """A plain scalar: a number, true or false, null; else text."""
+    tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))
+    if tag not in _MAKE or ":" in text:
+        return text
+    try:
+        return _MAKE[tag](yaml.ScalarNode(tag, text))
+    except ValueError:  # 0x_ is none
+        return text

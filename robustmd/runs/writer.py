@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from robustmd.errors import printable
-from robustmd.runs import files, lock, untrusted
+from robustmd.runs import files, lock
 from robustmd.runs.files import Extent
-from robustmd.runs.untrusted import Unreadable
+from robustmd.runs.untrusted import Unreadable, record_or_none
 
 
 def kept(*, predictions: bool) -> tuple[str, ...]:
@@ -40,26 +40,10 @@ class RunDirectory:
 
     # --- what is there -----------------------------------------------------------------------
 
-    def summary(self) -> dict[str, Any] | None:
-        """summary.json, or None where there is none or it cannot be read as one."""
-        return self._json(files.SUMMARY)
-
-    def environment(self) -> dict[str, Any] | None:
-        """environment.json, likewise."""
-        return self._json(files.ENVIRONMENT)
-
-    def config(self) -> dict[str, Any] | None:
-        """config.yaml as plain data, likewise; what looks like a reference in it stays text."""
-        try:
-            return untrusted.read_yaml(self.path / files.CONFIG)
-        except Unreadable:
-            return None
-
-    def _json(self, name: str) -> dict[str, Any] | None:
-        try:
-            return untrusted.read_json(self.path / name)
-        except Unreadable:
-            return None
+    def record(self, name: str) -> dict[str, Any] | None:
+        """config.yaml, environment.json or summary.json as plain data; None where it cannot be
+        read. What looks like a reference in it stays text."""
+        return record_or_none(self.path / name)
 
     # --- writing -----------------------------------------------------------------------------
 
@@ -90,7 +74,7 @@ class RunDirectory:
         self.write_config(config)
         self.write_environment(environment)
         for name in self.growing:
-            self._replace(name, ",".join(files.HEADERS[name]) + "\n")
+            self._replace(name, ",".join(files.COLUMNS[name]) + "\n")
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
@@ -122,7 +106,7 @@ class RunDirectory:
 
     def write_examples(self, png: bytes) -> None:
         """The sheet of examples of the data."""
-        files.write_atomically(self.path / files.EXAMPLES, lambda stream: _write_bytes(stream, png))
+        files.write_atomically(self.path / files.EXAMPLES, lambda stream: stream.write(png))
 
     def write_predictions(self, arrays: Mapping[str, Any]) -> None:
         import numpy as np  # noqa: PLC0415 - readers of runs need no numpy
@@ -168,7 +152,8 @@ class RunDirectory:
         files.append(self.path / name, text.getvalue())
 
     def _replace(self, name: str, text: str) -> None:
-        files.write_atomically(self.path / name, lambda stream: _write(stream, text))
+        content = text.encode("utf-8")
+        files.write_atomically(self.path / name, lambda stream: stream.write(content))
 
 
 def _strict(value: Any) -> Any:
@@ -178,14 +163,6 @@ def _strict(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_strict(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write(stream: Any, text: str) -> None:
-    stream.write(text.encode("utf-8"))
-
-
-def _write_bytes(stream: Any, content: bytes) -> None:
-    stream.write(content)
 
 
 class _Plain(yaml.SafeDumper):

@@ -13,6 +13,7 @@ from robustmd import settings
 from robustmd.backbones.networks.pretrained import WeightsFile
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
+from robustmd.runs import files
 from robustmd.runs.identity import canonical, config_hash, run_folder
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.environment import resolve_precision
@@ -129,7 +130,8 @@ def _folder(
         return named
     other = ""
     for path in sorted(named.parents[1].glob(f"*/{named.name}")):
-        found, its_read = RunDirectory(path).config(), RunDirectory(path).environment()
+        there = RunDirectory(path)
+        found, its_read = there.record(files.CONFIG), there.record(files.ENVIRONMENT)
         if found is None or its_read is None:
             continue
         if recorded_identity(found, its_read) == canonical(identity):

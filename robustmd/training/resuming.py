@@ -16,7 +16,7 @@ from robustmd.runs import checkpoints, files
 from robustmd.runs.files import Extent
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import judge, status_of
-from robustmd.runs.untrusted import Unreadable, read_json
+from robustmd.runs.untrusted import Unreadable, read_record
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.other_runs import recorded_identity
 from robustmd.training.plan import Plan
@@ -43,7 +43,7 @@ def is_finished(plan: Plan) -> bool:
             _check_whole(directory)
     except (Unreadable, UserError) as damage:
         raise UserError(f"{directory.path}: damaged: {damage}; force=true trains it anew") from None
-    there, environment = directory.config(), directory.environment()
+    there, environment = directory.record(files.CONFIG), directory.record(files.ENVIRONMENT)
     if there is None or environment is None:
         return False
     recorded = recorded_identity(there, plan.read)  # as if it had read the same, see below
@@ -78,7 +78,7 @@ def is_finished(plan: Plan) -> bool:
 
 def changed_code(plan: Plan) -> list[str]:
     """The user's own modules whose file is not the one that the run there began with."""
-    recorded = (plan.directory.environment() or {}).get("plugins")
+    recorded = (plan.directory.record(files.ENVIRONMENT) or {}).get("plugins")
     plugins = recorded if isinstance(recorded, list) else []
     before = {p.get("module"): p.get("sha256") for p in plugins if isinstance(p, dict)}
     now = described(plan.config)
@@ -92,7 +92,7 @@ def _check_whole(directory: RunDirectory) -> None:
     run, problems = judge(path, path)
     if run is None:
         raise Unreadable(problems[0].reason)
-    read_json(path / files.ENVIRONMENT)
+    read_record(path / files.ENVIRONMENT)
     recorded, evaluation = run.summary.get("sha256", {}), run.config.get("evaluation")
     if not isinstance(recorded, dict):
         raise Unreadable("summary.json names no sha256 of each file")
@@ -126,11 +126,11 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
     if not _take_up_newest(session, damage.append):
         state.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
         return False
-    before = directory.environment()
+    before = directory.record(files.ENVIRONMENT)
     state.resumed += [*damage, _note(session.learner.iteration, before, environment)]
     if before is None:
         directory.write_environment(environment)
-    if directory.config() is None:
+    if directory.record(files.CONFIG) is None:
         directory.write_config(settings.as_dict(session.plan.config))
     return True
 

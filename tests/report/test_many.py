@@ -26,7 +26,7 @@ from robustmd.report.report import write_report
 from robustmd.report.selection import Selected, Selection
 from robustmd.report.table import build_table
 from robustmd.runs.reader import collect
-from robustmd.runs.series import Series
+from robustmd.runs.run import Series
 
 K = 40
 NAMES = [f"rotate_{9 * k}_sigma_{4 * (k % 5)}" for k in range(K)]

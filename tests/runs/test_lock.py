@@ -11,7 +11,7 @@ import pytest
 
 from robustmd.errors import UserError
 from robustmd.runs import lock
-from robustmd.runs.holder import Holder
+from robustmd.runs.lock import Holder
 
 ELSEWHERE = "another-machine"
 

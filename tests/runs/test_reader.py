@@ -6,10 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from robustmd.errors import UserError
 from robustmd.runs.reader import collect
@@ -44,19 +41,6 @@ def test_a_run_is_read_whole(outputs):
     assert (run.worst_loss("train"), run.worst_accuracy("train")) == (0.5, 80.0)
     assert (run.worst_loss("test"), run.worst_accuracy("test")) == (0.9, 75.0)
     assert run.final["train"]["a"].examples == 40
-
-
-def test_tables_have_declared_types(outputs):
-    outputs.run(curve=[{"a": 2.0, "b": 3.0}])
-    (run,) = collect(outputs.root).runs
-    metrics = run.metrics()
-    assert list(metrics["iteration"].unique()) == [0, 100]
-    kinds = {name: dtype.kind for name, dtype in metrics.dtypes.items()}
-    numbers = ("iteration", "seconds", "loss", "accuracy", "examples")
-    assert [kinds[name] for name in numbers] == ["i", "f", "f", "f", "i"]
-    weights = run.weights()
-    assert weights["weight"].tolist() == [0.5, 0.5]
-    assert weights["iteration"].dtype == np.int64
 
 
 def test_the_label_of_an_individual_model_names_its_domain(outputs):
@@ -259,50 +243,6 @@ def test_no_folder_is_a_users_mistake(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="no such folder"):
         collect(tmp_path / "file")
-
-
-FILES = ("config.yaml", "summary.json", "metrics.csv", "environment.json")
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    name=st.sampled_from(FILES),
-    start=st.floats(0, 1),
-    length=st.integers(0, 40),
-    garbage=st.binary(max_size=12),
-)
-def test_no_damage_raises(outputs, name, start, length, garbage):
-    run = outputs.root / "toy" / "even" / "00000000" / "seed=0"
-    path = (run if run.exists() else outputs.run()) / name
-    whole = path.read_bytes()
-    cut = int(start * len(whole))
-    try:
-        path.write_bytes(whole[:cut] + garbage + whole[cut + length :])
-        found = collect(outputs.root)
-        assert len(found.runs) + sum(p.scope == "run" for p in found.problems) == 1
-    finally:
-        path.write_bytes(whole)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=6,
-)
-KEYS = ("status", "message", "data", "method", "seed", "domains", "iterations", "final", "worst")
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(key=st.sampled_from(KEYS), value=JSON)
-def test_no_value_in_the_summary_raises(outputs, key, value):
-    run = outputs.root / "toy" / "even" / "00000000" / "seed=0"
-    path = (run if run.exists() else outputs.run()) / "summary.json"
-    whole = path.read_text("utf-8")
-    try:
-        change(path, **{key: value})
-        collect(outputs.root)
-    finally:
-        path.write_text(whole, "utf-8")
 
 
 def test_reading_loads_neither_torch_nor_pandas():

@@ -45,7 +45,7 @@ def test_whatever_a_path_is_called_the_config_reads_back(
     directory = RunDirectory(tmp_path_factory.getbasetemp())
     config = {"data": {"root": text, "unseen": [text]}}
     directory.write_config(config)
-    assert directory.config() == config
+    assert directory.record(files.CONFIG) == config
 
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5) | st.text(max_size=3)

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from robustmd.runs import files
-from robustmd.runs.run import Run
-from robustmd.runs.series import Series
+from robustmd.runs.run import Run, Series
 from robustmd.runs.untrusted import Unreadable, read_table
 
 # Without batch_loss, which is empty for a domain that an iteration did not draw.
