@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustmd.report.estimate import SPREADS
+
 EPILOG = """\
 writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
 and for each data set REPORT/<data>/: the paper's table (Markdown, LaTeX, CSV), the paired
@@ -21,7 +23,6 @@ examples:
   robustmd report --compare outputs_old outputs_new
 """
 SELECT = ("final", "last5", "best-val")  # report.selection says the same, and loads numpy
-SPREAD = ("std", "sem", "ci95")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--spread",
-        choices=SPREAD,
+        choices=SPREADS,
         default="std",
         help="what stands behind ±: standard deviation over seeds, standard error of the mean, or "
         "half width of the 95 %% interval of the mean (default: std)",

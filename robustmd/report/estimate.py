@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -49,11 +49,3 @@ def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     from scipy import special  # noqa: PLC0415 - only where a report has an interval
 
     return float(special.stdtrit(degrees, 0.5 + confidence / 2))
-
-
-def means_and_spreads(estimates: Iterable[Estimate], kind: SpreadKind) -> Iterator[float | str]:
-    """Mean, spread, mean, spread, … as the cells of a CSV file; "" where n = 1 has no spread."""
-    for one in estimates:
-        width = one.spread(kind)
-        yield one.mean
-        yield "" if width is None else width

@@ -182,10 +182,7 @@ def to_html(sheet: Sheet) -> Markup:
         head=Markup("").join(map(_html_heading, columns)),
         bodies=Markup("\n").join(bodies),
     )
-    alarms = (
-        Markup('<p class="missing"><strong>{}</strong></p>\n').format(printable(alarm))
-        for alarm in sheet.alarms
-    )
+    alarms = (_ALARM.format(printable(alarm)) for alarm in sheet.alarms)
     caption = Markup('\n<p class="dim">{}</p>').format(printable(sheet.caption))
     return Markup("").join([*alarms, table, caption if sheet.caption else ""])
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
 from robustmd.errors import UserError
 from robustmd.registry import METRICS, Metric
+from robustmd.runs import reducers
 from robustmd.training.images import ResidentExamples
 from robustmd.training.pool import chunks
 
@@ -157,7 +157,7 @@ def images_at_once(split: ResidentExamples) -> int:
 
 def worst(measures: Mapping[str, Measure]) -> dict[str, float]:
     """f_w = max_k f_k and Acc_w = min_k Acc_k, within one run; NaN where one of them is."""
-    return {  # numpy's: Python's max over a NaN depends on the order
-        "loss": float(np.max([m.loss for m in measures.values()])),
-        "accuracy": float(np.min([m.accuracy for m in measures.values()])),
+    return {
+        "loss": float(reducers.worst([m.loss for m in measures.values()], "smaller")),
+        "accuracy": float(reducers.worst([m.accuracy for m in measures.values()], "larger")),
     }
