@@ -175,8 +175,8 @@ def outputs(tmp_path: Path) -> OutputsBuilder:
 @pytest.fixture(scope="session")
 def prepared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder with digits_mini prepared in it, once for all tests."""
-    from robustmd.domains import glyphs
+    from robustmd.domains import digits_mini
 
     cache = tmp_path_factory.mktemp("cache")
-    glyphs.load(cache, say=lambda _: None)
+    digits_mini.load(cache, say=lambda _: None)
     return cache

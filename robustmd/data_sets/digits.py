@@ -52,14 +52,14 @@ class OneOfDigits(Settings):
 
     def source(self, facts: DataFacts) -> DomainSet:
         """The data set that has `domain`, or of it that domain alone."""
-        from robustmd.domains import digits, glyphs  # noqa: PLC0415
+        from robustmd.domains import digits, digits_mini  # noqa: PLC0415
 
         if self.svhn.extra and self.domain != "svhn":
             raise UserError(
                 f"data.svhn.extra=true: only data.domain=svhn has it, not {self.domain}"
             )
         if self.domain in ("handwritten", "printed"):
-            return glyphs.load(facts.folder("cache"), say=facts.say)
+            return digits_mini.load(facts.folder("cache"), say=facts.say)
         return digits.load(
             facts.folder("data"),
             facts.folder("cache"),

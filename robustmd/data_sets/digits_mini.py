@@ -18,6 +18,6 @@ class DigitsMini(Settings):
         return ("handwritten", "printed")
 
     def load(self, facts: DataFacts) -> DomainSet:
-        from robustmd.domains import glyphs  # noqa: PLC0415 - only the chosen source is loaded
+        from robustmd.domains import digits_mini  # noqa: PLC0415 - only the chosen source is loaded
 
-        return glyphs.load(facts.folder("cache"), say=facts.say)
+        return digits_mini.load(facts.folder("cache"), say=facts.say)

@@ -50,13 +50,13 @@ class Decoded(NamedTuple):
 Result = Decoded | UnreadableError
 
 
-def decoded(paths: Sequence[Path], size: int, threads: int | None = None) -> Iterator[Result]:
+def decoded(paths: Sequence[Path], size: int) -> Iterator[Result]:
     """Each file as size × size RGB, or why there is none; in order.
 
-    threads: None: one a core. Threads and not processes, since Pillow lets go of the interpreter
-    while it decodes and resizes. What is in memory does not grow with the number of files.
+    By threads, one a core, and not by processes, since Pillow lets go of the interpreter while it
+    decodes and resizes. What is in memory does not grow with the number of files.
     """
-    count = threads or cores()
+    count = cores()
     waiting: deque[Future[Result]] = deque()
     with quietly(), ThreadPoolExecutor(count, thread_name_prefix="decode") as pool:
         try:

@@ -12,9 +12,7 @@ import numpy as np
 from robustmd.domains.examples import SPLITS, Examples, fault_of
 from robustmd.errors import UserError, listed
 
-__all__ = ["SPLITS", "VERIFIED", "Domain", "DomainSet", "Examples"]
-
-VERIFIED = ("official", "not official", "own files", "made here")
+__all__ = ["SPLITS", "Domain", "DomainSet", "Examples"]
 
 # The licences of the data that the package knows. Not legal advice: a data set's own terms count.
 CC_BY_4 = "CC BY 4.0"
@@ -32,7 +30,8 @@ class Domain:
     """One source of images with its splits. Raises UserError for arrays that do not fit together.
 
     source and licence are one line each: where the images come from and how they may be used.
-    verified says whether the bytes are the published ones: one of `VERIFIED`, or "" if not known.
+    verified says whether the bytes are the published ones: "official",
+    "not official", "own files", "made here", or "" if not known.
     """
 
     name: str
@@ -44,21 +43,23 @@ class Domain:
     verified: str = ""
 
     def __post_init__(self) -> None:
-        for split in SPLITS:
-            examples = self.split(split)
-            fault = None if examples is None else fault_of(examples)
-            if fault:
+        for split, examples in self.splits.items():
+            if fault := fault_of(examples):
                 raise UserError(f"domain {self.name}, {split} split: {fault}")
-        sizes = {examples.image_size for examples in self._present().values()}
+        sizes = {examples.image_size for examples in self.splits.values()}
         if len(sizes) > 1:
             raise UserError(f"domain {self.name}: its splits have images of sizes {sorted(sizes)}")
 
+    @property
+    def splits(self) -> dict[str, Examples]:
+        """The examples of "train", "val" and "test", of those that there are."""
+        return {name: e for name in SPLITS if (e := getattr(self, name)) is not None}
+
     def split(self, name: str) -> Examples | None:
-        """The examples of "train", "val" or "test"; None where the domain has no such split."""
+        """The examples of one of `SPLITS`; None where the domain has no such split."""
         if name not in SPLITS:
             raise ValueError(f"split {name!r}: allowed are {', '.join(SPLITS)}")
-        examples: Examples | None = getattr(self, name)
-        return examples
+        return self.splits.get(name)
 
     def views_in_words(self) -> dict[str, str]:
         """{"train_views": …} for the splits whose views are not plain.
@@ -67,12 +68,9 @@ class Domain:
         """
         return {
             f"{split}_views": examples.views.in_words()
-            for split, examples in self._present().items()
+            for split, examples in self.splits.items()
             if not examples.views.plain
         }
-
-    def _present(self) -> dict[str, Examples]:
-        return {name: e for name in SPLITS if (e := self.split(name)) is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +110,7 @@ class DomainSet:
         return [name for name, count in Counter(self.names).items() if count > 1]
 
     def _check_labels(self, domain: Domain) -> None:
-        for split in SPLITS:
-            examples = domain.split(split)
-            if examples is None:
-                continue
+        for split, examples in domain.splits.items():
             low, high = examples.targets.min(), examples.targets.max()
             if low < 0 or high >= len(self.classes):
                 raise UserError(
@@ -142,9 +137,8 @@ class DomainSet:
         """Which classes each domain has an example of, in whatever split: bool [K, C]."""
         masks = np.zeros((len(self), len(self.classes)), dtype=bool)
         for mask, domain in zip(masks, self, strict=True):
-            for split in SPLITS:
-                if (examples := domain.split(split)) is not None:
-                    mask[examples.targets] = True
+            for examples in domain.splits.values():
+                mask[examples.targets] = True
         return masks
 
     def absent_classes(self) -> np.ndarray:

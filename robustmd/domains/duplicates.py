@@ -98,12 +98,7 @@ def known_duplicates(data: DomainSet, cache: Path) -> tuple[Shared, ...] | None:
 
 def image_count(data: DomainSet) -> int:
     """Stored images in all splits of all domains."""
-    return sum(
-        len(stored_rows(examples))
-        for domain in data
-        for split in SPLITS
-        if (examples := domain.split(split)) is not None
-    )
+    return sum(examples.stored for domain in data for examples in domain.splits.values())
 
 
 def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
@@ -130,20 +125,18 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
 def _parts(data: DomainSet) -> Iterator[_Part]:
     seen = set()
     for domain in data:
-        images, rows = domain.train.images, stored_rows(domain.train)
+        images, rows = domain.train.images, _stored_rows(domain.train)
         which = images.__array_interface__["data"][0], images.shape, rows.tobytes()
         if which in seen:
             continue
         seen.add(which)
-        for split in SPLITS:
-            examples = domain.split(split)
-            if examples is not None:
-                flat = examples.images.reshape(len(examples.images), -1)
-                rows = stored_rows(examples)
-                yield _Part(Place(domain.name, split), flat, rows, examples.labels[rows])
+        for split, examples in domain.splits.items():
+            flat = examples.images.reshape(len(examples.images), -1)
+            rows = _stored_rows(examples)
+            yield _Part(Place(domain.name, split), flat, rows, examples.labels[rows])
 
 
-def stored_rows(examples: Examples) -> np.ndarray:
+def _stored_rows(examples: Examples) -> np.ndarray:
     """The stored images of a split, each once whatever is made of it: int64 [n]."""
     return np.arange(len(examples.images)) if examples.rows is None else examples.rows
 
@@ -201,11 +194,8 @@ def _key(data: DomainSet) -> str:
     """Names the data and its splits: a validation split is not in the fingerprint."""
     digest = hashlib.sha256(f"{VERSION} {data.fingerprint}".encode())
     for domain in data:
-        for split in SPLITS:
-            examples = domain.split(split)
-            rows = None if examples is None else examples.rows
-            given = examples is not None
-            part = [domain.name, split, given, None if rows is None else array_sha256(rows)]
+        for split, examples in domain.splits.items():
+            part = [domain.name, split, array_sha256(_stored_rows(examples))]
             digest.update(json.dumps(part).encode())
     return digest.hexdigest()[:16]
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from robustmd.domains.checksums import array_sha256, fingerprint
-from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
+from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.splits import stream
 from robustmd.domains.views import rotation
 from robustmd.errors import UserError
@@ -48,17 +49,12 @@ def noisy_name(sigma: float) -> str:
 
 
 def _with_noise(domain: Domain, sigma: float) -> Domain:
-    def noisy(examples: Examples) -> Examples:
-        return replace(examples, views=replace(examples.views, sigma=float(sigma)))
-
-    return replace(
-        domain,
-        name=noisy_name(sigma),
-        train=noisy(domain.train),
-        test=noisy(domain.test),
-        val=None if domain.val is None else noisy(domain.val),
-        source=f"{domain.source} + N(0, {sigma:g}²)" if sigma else domain.source,
-    )
+    noisy: dict[str, Any] = {
+        split: replace(examples, views=replace(examples.views, sigma=float(sigma)))
+        for split, examples in domain.splits.items()
+    }
+    source = f"{domain.source} + N(0, {sigma:g}²)" if sigma else domain.source
+    return replace(domain, name=noisy_name(sigma), source=source, **noisy)
 
 
 def rotated_grid(
@@ -84,13 +80,12 @@ def rotated_grid(
     fewer images than domains, an angle or σ given twice or none, and values out of range.
     """
     dealt = base[domain]
-    present = {split: e for split in SPLITS if (e := dealt.split(split)) is not None}
-    if any(examples.views.variants != ("identity",) for examples in present.values()):
+    if any(examples.views.variants != ("identity",) for examples in dealt.splits.values()):
         raise UserError(f"domain {domain} is turned or flipped already; take one that is not")
     grid = [(_variant(angle), float(sigma)) for angle in angles for sigma in sigmas]
     hands = {
         split: _dealt(examples, len(grid), split_seed, f"{domain}/{split}")
-        for split, examples in present.items()
+        for split, examples in dealt.splits.items()
     }
     with_sigma = list(sigmas) != [0]
     domains = tuple(
@@ -132,28 +127,22 @@ def _seen_as(
 ) -> Domain:
     """The base domain's images of these rows, split by split, in this variant with this noise."""
 
-    def seen(split: str, examples: Examples) -> Examples:
+    seen: dict[str, Any] = {}
+    for split, examples in base.splits.items():
         views = replace(examples.views, variants=(variant,), sigma=sigma)
-        return replace(examples, rows=rows[split], views=views)
-
+        seen[split] = replace(examples, rows=rows[split], views=views)
     degrees = "0" if variant == "identity" else variant.removeprefix("rotate_")
     turned = "" if degrees == "0" else f", rotated by {degrees}°"
     noise = f" + N(0, {sigma:g}²)" if sigma else ""
-    return replace(
-        base,
-        name=f"rotate_{degrees}" + (f"_sigma_{sigma:g}" if with_sigma else ""),
-        train=seen("train", base.train),
-        test=seen("test", base.test),
-        val=None if base.val is None else seen("val", base.val),
-        source=f"{base.source}{turned}{noise}",
-    )
+    name = f"rotate_{degrees}" + (f"_sigma_{sigma:g}" if with_sigma else "")
+    return replace(base, name=name, source=f"{base.source}{turned}{noise}", **seen)
 
 
 def _checksums(domain: Domain) -> dict[str, str]:
     """What tells the domain from others of its base: its rows, by value, and its views."""
     rows = {
         f"{split}_rows": array_sha256(examples.rows)
-        for split in SPLITS
-        if (examples := domain.split(split)) is not None and examples.rows is not None
+        for split, examples in domain.splits.items()
+        if examples.rows is not None
     }
     return rows | domain.views_in_words()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from robustmd.domains import digits, imagenet, oxford_pets
-from robustmd.domains.domain import CC_BY_4, CC_BY_SA_4, FONTS, SPLITS, Domain, DomainSet
+from robustmd.domains.domain import CC_BY_4, CC_BY_SA_4, FONTS, Domain, DomainSet
 
 DIGITS_BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
 PETS_BYTES = 811_092_049  # Oxford-IIIT Pet; ImageNet is not fetched
@@ -91,13 +91,12 @@ def rows(data: DomainSet) -> list[Row]:
 
 
 def _row(domain: Domain, classes: int) -> Row:
-    splits = {name: e for name in SPLITS if (e := domain.split(name)) is not None}
     return Row(
         domain.name,
-        {name: len(examples) for name, examples in splits.items()},
-        {name: examples.stored for name, examples in splits.items()},
+        {name: len(examples) for name, examples in domain.splits.items()},
+        {name: examples.stored for name, examples in domain.splits.items()},
         classes,
-        bytes_of(_arrays([domain])),
+        total_bytes([domain]),
         domain.source,
         domain.licence,
         domain.verified or "not checked",
@@ -105,20 +104,12 @@ def _row(domain: Domain, classes: int) -> Row:
     )
 
 
-def total_bytes(data: DomainSet) -> int:
+def total_bytes(domains: Iterable[Domain]) -> int:
     """Of the prepared arrays of all domains; what several share counts once."""
-    return bytes_of(_arrays(data))
-
-
-def bytes_of(arrays: Iterable[np.ndarray]) -> int:
-    """Bytes of arrays, of which the same one may be there several times."""
+    examples = [e for domain in domains for e in domain.splits.values()]
+    arrays = [array for e in examples for array in (e.images, e.labels)]
     at = {(a.__array_interface__["data"][0], a.nbytes) for a in arrays}
     return sum(size for _, size in at)
-
-
-def _arrays(domains: Iterable[Domain]) -> list[np.ndarray]:
-    found = [e for domain in domains for name in SPLITS if (e := domain.split(name)) is not None]
-    return [array for e in found for array in (e.images, e.labels)]
 
 
 def _folder(array: np.ndarray) -> Path | None:

@@ -112,9 +112,7 @@ def _domain(
 
 def _check_classes(domain: Domain, names: Sequence[str]) -> None:
     """Both splits have a readable image of every class. Raises UserError."""
-    for split in ("train", "test"):
-        examples = domain.split(split)
-        assert examples is not None
+    for split, examples in domain.splits.items():
         lacking = set(range(len(names))) - set(np.unique(examples.targets).tolist())
         if lacking:
             raise UserError(

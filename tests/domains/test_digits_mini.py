@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from robustmd.domains import glyphs, printed
+from robustmd.domains import digits_mini, printed_digits
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(cache):
-    return glyphs.load(cache)
+    return digits_mini.load(cache)
 
 
 def stream(number=0):
@@ -34,11 +34,11 @@ def test_two_domains_of_the_stated_sizes(data):
 
 
 def test_packaged_file_is_the_one_described():
-    text = glyphs.UCI_FILE.with_suffix(".md").read_text(encoding="utf-8")
-    digest = hashlib.sha256(glyphs.UCI_FILE.read_bytes()).hexdigest()
+    text = digits_mini.UCI_FILE.with_suffix(".md").read_text(encoding="utf-8")
+    digest = hashlib.sha256(digits_mini.UCI_FILE.read_bytes()).hexdigest()
     assert digest in text
     assert "10.24432/C50P49" in text
-    with np.load(glyphs.UCI_FILE, allow_pickle=False) as file:
+    with np.load(digits_mini.UCI_FILE, allow_pickle=False) as file:
         images, labels = file["images"], file["labels"]
     assert images.shape == (1797, 8, 8)
     assert images.max() == 16
@@ -47,9 +47,9 @@ def test_packaged_file_is_the_one_described():
 
 
 def test_every_handwritten_digit_is_used_once(data):
-    with np.load(glyphs.UCI_FILE, allow_pickle=False) as file:
+    with np.load(digits_mini.UCI_FILE, allow_pickle=False) as file:
         original = {
-            (glyphs._enlarged(image).tobytes(), int(label))
+            (digits_mini._enlarged(image).tobytes(), int(label))
             for image, label in zip(file["images"], file["labels"], strict=True)
         }
     splits = (data["handwritten"].train, data["handwritten"].test)
@@ -72,26 +72,26 @@ def test_printed_classes_are_equally_frequent_and_shuffled(data):
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_printed_digits_are_drawn_alike_again(data, split):
     """Whoever has the seed has the digits: the same labels, the same pixels."""
-    stream_number, count = glyphs.PRINTED[split]
-    rng = glyphs._stream(stream_number)
+    stream_number, count = digits_mini.PRINTED[split]
+    rng = digits_mini._stream(stream_number)
     labels = rng.permutation(np.arange(count) % 10)
     examples = data["printed"].split(split)
     assert np.array_equal(labels, examples.targets)
-    for drawn, kept in zip(printed.draw(labels[:100], rng), examples.images, strict=False):
+    for drawn, kept in zip(printed_digits.draw(labels[:100], rng), examples.images, strict=False):
         assert np.array_equal(drawn, kept)
 
 
 def test_second_start_draws_nothing(cache, data, monkeypatch):
-    monkeypatch.setattr(glyphs, "_build", None)
+    monkeypatch.setattr(digits_mini, "_build", None)
     lines = []
-    assert glyphs.load(cache, say=lines.append).fingerprint == data.fingerprint
+    assert digits_mini.load(cache, say=lines.append).fingerprint == data.fingerprint
     assert lines == []
 
 
 def test_domains_import_nothing_heavy():
     """Only what is used is loaded: no torch, torchvision, scipy or matplotlib on import."""
     program = (
-        "import sys, robustmd.domains.digits, robustmd.domains.glyphs; "
+        "import sys, robustmd.domains.digits, robustmd.domains.digits_mini; "
         "print(*sorted({m.split('.')[0] for m in sys.modules}))"
     )
     command = [sys.executable, "-c", program]

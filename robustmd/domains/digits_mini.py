@@ -6,7 +6,7 @@ with black to 32×32. A seeded shuffle makes 1,400 of them the training and 397 
 set's own order follows its writers, whose numbers are not published, and a cut through it
 would measure new writers for this domain alone.
 
-*printed*: 6,000 + 1,000 digits drawn from fonts (see printed.py), every digit equally often.
+*printed*: 6,000 + 1,000 digits drawn from fonts (see printed_digits.py), every digit equally often.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from robustmd.domains import printed
+from robustmd.domains import printed_digits
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import fingerprint
 from robustmd.domains.domain import CC_BY_4, FONTS, Domain, DomainSet, Examples
@@ -72,7 +72,7 @@ def _build(writer: ArrayWriter) -> None:
     for split, (stream, count) in PRINTED.items():
         rng = _stream(stream)
         digits = rng.permutation(np.arange(count) % len(CLASSES))
-        _add(writer, f"printed_{split}", digits, printed.draw(digits, rng))
+        _add(writer, f"printed_{split}", digits, printed_digits.draw(digits, rng))
 
 
 def _stream(number: int) -> np.random.Generator:
