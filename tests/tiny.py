@@ -1,8 +1,16 @@
-"""What the training tests share and import by name: tiny domains, settings, iterations."""
+"""What the training tests share and import by name: tiny domains, settings, iterations, rows."""
 
+import csv
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from hydra import compose, initialize_config_module
 
@@ -62,3 +70,31 @@ def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
     for _ in range(count):
         iteration(learner, batches, pool, history, clock)
     return [history.read(), [p.detach().clone() for p in learner.model.parameters()]]
+
+
+def rows(directory: Path, name: str = "metrics.csv") -> list[dict[str, str]]:
+    """A CSV file's rows but for the seconds, which no two runs share."""
+    with (directory / name).open(newline="") as stream:
+        return [
+            {key: value for key, value in row.items() if key != "seconds"}
+            for row in csv.DictReader(stream)
+        ]
+
+
+def summary(directory: Path) -> dict[str, Any]:
+    return json.loads((directory / "summary.json").read_text("utf-8"))
+
+
+@contextmanager
+def signalled_at(iteration: int, name: str = "SIGTERM") -> Iterator[None]:
+    """Within it the process gets that signal when an iteration draws its batch."""
+    draw = BatchStream.draw
+
+    def interrupting(self: BatchStream, at: int) -> Any:
+        if at == iteration:
+            os.kill(os.getpid(), getattr(signal, name))
+        return draw(self, at)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BatchStream, "draw", interrupting)
+        yield

@@ -13,6 +13,7 @@ import yaml
 from faults.conftest import Train
 from faults.fuzzing import outcome_of
 from faults.tries import SETTINGS, differences
+from tiny import signalled_at
 
 from robustmd.commands import failures as sweep
 from robustmd.commands import train as command
@@ -39,22 +40,9 @@ def notes_of(run: Path) -> list[str]:
     ],
 )
 def test_a_signal_ends_the_iteration_and_the_run_goes_on(
-    train: Train,
-    finished: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    code: int,
+    train: Train, finished: Path, tmp_path: Path, name: str, code: int
 ) -> None:
-    draw = session.BatchStream.draw
-
-    def interrupting(self: Any, iteration: int) -> torch.Tensor:
-        if iteration == 13:
-            os.kill(os.getpid(), getattr(signal, name))
-        return draw(self, iteration)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session.BatchStream, "draw", interrupting)
+    with signalled_at(13, name):
         outcome = train(tmp_path, "method=opt")
     assert (outcome.status, outcome.exit_code) == ("interrupted", code)
     assert f"stopped by {name} after iteration 14" in outcome.message

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from robustmd.training.batches import BLOCK, BatchStream
+from robustmd.training.batches import BatchStream
 from robustmd.training.seeds import stream
 
 
@@ -22,21 +20,6 @@ def test_draws_are_uniform_with_replacement() -> None:
     counts = np.bincount(drawn, minlength=5)
     expected = len(drawn) / 5
     assert ((counts - expected) ** 2 / expected).sum() < 23.5  # chi-squared, 4 df, p = 1e-4
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 5 * BLOCK), min_size=1, max_size=6))
-def test_any_iteration_can_be_had_without_the_others(iterations: list[int]) -> None:
-    wandering = BatchStream({"a": 50, "b": 60}, batch_size=8, seed=2)
-    for t in iterations:
-        fresh = BatchStream({"a": 50, "b": 60}, batch_size=8, seed=2)
-        assert wandering.draw(t).positions.equal(fresh.draw(t).positions)
-
-
-def test_a_domain_sees_the_same_examples_whatever_the_others() -> None:
-    both = BatchStream({"a": 50, "b": 60}, batch_size=8, seed=2)
-    reordered = BatchStream({"b": 60, "a": 50}, batch_size=8, seed=2)
-    assert both.draw(7)[1].positions.equal(reordered.draw(7)[0].positions)
 
 
 def test_seeds_and_purposes_give_other_streams() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from rich.console import Console
-from tiny import composed
+from tiny import composed, summary
 from torchvision.models import resnet18
 
 from robustmd.backbones.networks.resnet import ResNet18
@@ -50,8 +50,8 @@ def test_it_is_said_and_recorded(train, weights: Path) -> None:
     assert outcome.status == "finished"
     assert "a new, random head for 3 classes" in said
     assert "random head for 3 classes" in (outcome.directory / "train.log").read_text()
-    summary = json.loads((outcome.directory / "summary.json").read_text())
-    assert any("random head for 3 classes" in note for note in summary["notes"])
+    said = summary(outcome.directory)
+    assert any("random head for 3 classes" in note for note in said["notes"])
     environment = json.loads((outcome.directory / "environment.json").read_text())
     assert environment["weights_sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     again, _ = train(f"backbone.weights={weights}")

@@ -1,8 +1,6 @@
 """More domains than a batch has examples: each iteration draws some of them."""
 
-import csv
 import itertools
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import composed, synthetic_domains
+from tiny import composed, rows, signalled_at, summary, synthetic_domains
 from torch import nn
 
 from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
@@ -144,7 +142,7 @@ def test_the_history_knows_who_was_absent_and_who_diverged() -> None:
 @pytest.mark.parametrize("method", ["opt", "term", "vrex", "groupdro"])
 def test_a_captured_iteration_draws_as_well(method: str) -> None:
     """The images lie in one array: a replay reads whichever domains the draw names."""
-    rows = []
+    recorded = []
     for capture in (False, True):
         config = composed(f"method={method}", "backbone.width=0.05", "training.iterations=40")
         domains = noise_copies(synthetic_domains(), "a", [0, 1, 2, 3, 4, 5], "noisy")
@@ -158,8 +156,8 @@ def test_a_captured_iteration_draws_as_well(method: str) -> None:
         iteration = CapturedIteration(*parts, capture=lambda p: p) if capture else iterate
         for _ in range(7):
             iteration(*parts, history, clock)
-        rows.append(str(history.read()))  # as text, for NaN = NaN
-    assert rows[0] == rows[1]
+        recorded.append(str(history.read()))  # as text, for NaN = NaN
+    assert recorded[0] == recorded[1]
 
 
 def test_no_graph_where_the_draw_decides_which_arrays_are_read(
@@ -185,14 +183,13 @@ def test_more_domains_than_the_batch_has_examples(
 ) -> None:
     monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
     outcome = train(f"method={method}", "training.batch_size=20", "logging.every=1")
-    summary = json.loads((outcome.directory / "summary.json").read_text())
-    assert summary["domains_per_batch"] == summary["effective_batch"] == 20
-    assert "each iteration draws 20 of 30 domains, with 1 of each's examples" in summary["notes"]
-    assert len(summary["final"]["test"]) == 30
-    with (outcome.directory / "weights.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    said = summary(outcome.directory)
+    assert said["domains_per_batch"] == said["effective_batch"] == 20
+    assert "each iteration draws 20 of 30 domains, with 1 of each's examples" in said["notes"]
+    assert len(said["final"]["test"]) == 30
+    found = rows(outcome.directory, "weights.csv")
     for t in range(12):
-        losses = [float(row["batch_loss"]) for row in rows[30 * t : 30 * t + 30]]
+        losses = [float(row["batch_loss"]) for row in found[30 * t : 30 * t + 30]]
         assert sum(map(math.isnan, losses)) == 10
 
 
@@ -209,9 +206,8 @@ def test_the_weight_in_the_batch_is_one_on_average(
         "logging.every=1",
         "training.learning_rate=0.001",
     )
-    with (outcome.directory / "weights.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    drawn = [0.0 if row["batch_loss"] == "nan" else 2 * float(row["weight"]) for row in rows]
+    found = rows(outcome.directory, "weights.csv")
+    drawn = [0.0 if row["batch_loss"] == "nan" else 2 * float(row["weight"]) for row in found]
     sums = [sum(drawn[10 * t : 10 * t + 10]) for t in range(300)]
     error = np.std(sums, ddof=1) / math.sqrt(300)
     assert abs(np.mean(sums) - 1) <= 4 * error + 1e-6
@@ -235,20 +231,8 @@ def test_a_run_that_draws_domains_goes_on_as_if_nothing_had_happened(
 ) -> None:
     monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
     whole = train(outputs=tmp_path / "whole").directory
-    wanted = iterate
-    done = 0
-
-    def stopping(*arguments: Any) -> None:
-        nonlocal done
-        wanted(*arguments)
-        done += 1
-        if done == 7:
-            raise MemoryError
-
-    with monkeypatch.context() as patch:
-        patch.setattr("robustmd.training.loop.iterate", stopping)
-        patch.setattr("robustmd.training.starting.iterate", stopping)
-        with pytest.raises(MemoryError):
-            train(outputs=tmp_path / "cut")
+    with signalled_at(7):
+        train(outputs=tmp_path / "cut")
     cut = train(outputs=tmp_path / "cut").directory
-    assert (cut / "weights.csv").read_text() == (whole / "weights.csv").read_text()
+    assert summary(cut)["notes"][-1] == "resumed after iteration 8"
+    assert rows(cut, "weights.csv") == rows(whole, "weights.csv")

@@ -12,11 +12,10 @@ from torch.nn import functional
 
 from robustmd.domains.domain import DomainSet
 from robustmd.training import measurement
-from robustmd.training.batches import Draw
 from robustmd.training.images import resident_splits
 from robustmd.training.measurement import Measure, images_at_once, measure, worst
 from robustmd.training.pixels import normalised
-from robustmd.training.pool import Shelf, TrainingPool
+from robustmd.training.pool import Shelf
 
 CPU = torch.device("cpu")
 
@@ -139,37 +138,6 @@ def test_constant_is_of_the_predictions_with_the_absent_classes_left_out() -> No
         two[1].weight.zero_()
         two[1].bias.copy_(torch.tensor([0.0, 1.0, 9.0]))
     assert measure(two, {"a": split})["a"].constant
-
-
-def test_batches_line_up_images_and_labels_domain_by_domain() -> None:
-    domains = synthetic_domains()
-    examples = list(resident_splits(domains, CPU)["train"].values())
-    images, labels = TrainingPool(examples).gather(Draw(torch.tensor([[2, 5], [4, 0]])))
-    assert images.shape == (4, 3, 32, 32)
-    assert images.is_contiguous(memory_format=torch.channels_last)
-    for place, (domain, row) in enumerate([("a", 2), ("a", 5), ("b", 4), ("b", 0)]):
-        raw = domains[domain].train.images[row]
-        np.testing.assert_allclose(
-            images[place].permute(1, 2, 0).numpy(), (raw / 255 - 0.5) / 0.25, atol=1e-5
-        )
-        assert labels[place] == domains[domain].train.targets[row]
-
-
-def test_a_validation_split_shares_its_images_and_none_of_its_examples() -> None:
-    held_out = synthetic_domains().with_validation(0.25, seed=0)
-    splits = resident_splits(held_out, CPU)
-    train, val = splits["train"]["a"], splits["val"]["a"]
-    assert train.images.data_ptr() == val.images.data_ptr()
-    assert len(train) + len(val) == 60
-    assert not set(train.rows.tolist()) & set(val.rows.tolist())
-    _, labels = Shelf([val]).gather(torch.arange(len(val)))
-    np.testing.assert_array_equal(labels.numpy(), held_out["a"].val.targets)
-
-
-def test_a_planted_rule_is_nearly_right_on_the_clean_domain() -> None:
-    found = measure(Planted(), resident_splits(synthetic_domains(), CPU)["test"])
-    assert found["a"].accuracy > 60
-    assert math.isfinite(found["b"].loss)
 
 
 def test_larger_gpus_take_more_images_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

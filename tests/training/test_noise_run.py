@@ -1,21 +1,17 @@
 """Whole runs on noisy, turned and cropped domains: they go on exactly and measure the same."""
 
-import json
-import os
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import synthetic_domains
+from tiny import rows, signalled_at, summary, synthetic_domains
 
 from robustmd.commands import evaluate
 from robustmd.domains import DomainSet, Views
 from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.training import run as run_module
-from robustmd.training.batches import BatchStream
 
 Train = Callable[..., Any]
 
@@ -32,41 +28,24 @@ def domains(monkeypatch: pytest.MonkeyPatch) -> DomainSet:
     return found
 
 
-def text(directory: Path, name: str) -> list[list[str]]:
-    rows = [line.split(",") for line in (directory / name).read_text("utf-8").splitlines()]
-    return [[*row[:1], *row[2:]] for row in rows] if name == "metrics.csv" else rows
-
-
 @pytest.mark.parametrize("after", [3, 7])
 def test_an_interrupted_run_sees_the_same_noise_when_it_goes_on(
-    domains: DomainSet,
-    train: Train,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    after: int,
+    domains: DomainSet, train: Train, tmp_path: Path, after: int
 ) -> None:
     whole = train(outputs=tmp_path / "whole")
-    draw = BatchStream.draw
-
-    def interrupting(self: BatchStream, iteration: int) -> Any:
-        if iteration == after:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return draw(self, iteration)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(BatchStream, "draw", interrupting)
+    with signalled_at(after):
         assert train().status == "interrupted"
     resumed = train()
     assert resumed.status == "finished"
     for name in ("metrics.csv", "weights.csv"):
-        assert text(resumed.directory, name) == text(whole.directory, name)
+        assert rows(resumed.directory, name) == rows(whole.directory, name)
     ours, theirs = (r.directory / "predictions.npz" for r in (resumed, whole))
     assert ours.read_bytes() == theirs.read_bytes()
 
 
 def test_the_size_of_a_training_set_counts_its_variants(domains: DomainSet, train: Train) -> None:
-    summary = json.loads((train().directory / "summary.json").read_text("utf-8"))
-    counts = {name: m["examples"] for name, m in summary["final"]["train"].items()}
+    final = summary(train().directory)["final"]
+    counts = {name: m["examples"] for name, m in final["train"].items()}
     assert counts == {"sigma_0": 60, "sigma_40": 60, "sigma_80": 120}
 
 

@@ -1,6 +1,5 @@
 """Numbers taken from finished runs: f* of regret and p̄ of retrain."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tiny import composed
+from tiny import composed, rows, summary
 
 from robustmd.errors import UserError
 from robustmd.runs import files
@@ -17,22 +16,13 @@ from robustmd.settings import settled
 Train = Callable[..., Any]
 
 
-def summary(outcome: Any) -> dict[str, Any]:
-    return json.loads((outcome.directory / files.SUMMARY).read_text("utf-8"))
-
-
 def rewrite(outcome: Any, **changes: Any) -> None:
-    text = json.dumps(summary(outcome) | changes)
+    text = json.dumps(summary(outcome.directory) | changes)
     (outcome.directory / files.SUMMARY).write_text(text, "utf-8")
 
 
 def method(outcome: Any) -> dict[str, Any]:
     return yaml.safe_load((outcome.directory / files.CONFIG).read_text("utf-8"))["method"]
-
-
-def rows(outcome: Any, name: str) -> list[dict[str, str]]:
-    with (outcome.directory / name).open(newline="") as stream:
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(stream)]
 
 
 # --- regret -----------------------------------------------------------------------------------
@@ -42,7 +32,7 @@ def test_regret_takes_the_smallest_loss_of_individual_runs(train: Train) -> None
     """Of whatever seed and learning rate: each bounds f*_k from above."""
     tries = [("seed=0",), ("seed=1",), ("seed=1", "training.learning_rate=0.05")]
     losses = {
-        (k, i): summary(train("method=individual", f"method.domain={k}", *one))
+        (k, i): summary(train("method=individual", f"method.domain={k}", *one).directory)
         for k in (0, 1)
         for i, one in enumerate(tries)
     }
@@ -52,7 +42,7 @@ def test_regret_takes_the_smallest_loss_of_individual_runs(train: Train) -> None
         for k, name in enumerate("ab")
     ]
     assert method(outcome)["reference"] == pytest.approx(expected, rel=1e-5)
-    (note,) = [n for n in summary(outcome)["notes"] if "method.reference" in n]
+    (note,) = [n for n in summary(outcome.directory)["notes"] if "method.reference" in n]
     assert "smallest final training loss of individual runs: a " in note
     assert note.endswith("(of 3)")
     given = [f"{value!r}" for value in method(outcome)["reference"]]
@@ -83,8 +73,8 @@ def test_regret_without_anything_to_gain_on_is_opt(train: Train) -> None:
     opt = train("method=opt", "method.lam=0.1")
     regret = train("method=regret", "method.lam=0.1", "method.reference=[0,0]")
     for name in (files.METRICS, files.WEIGHTS):
-        assert rows(regret, name) == rows(opt, name)
-    assert summary(regret)["regret"] == summary(opt)["regret"]
+        assert rows(regret.directory, name) == rows(opt.directory, name)
+    assert summary(regret.directory)["regret"] == summary(opt.directory)["regret"]
 
 
 # --- retrain ----------------------------------------------------------------------------------
@@ -92,8 +82,10 @@ def test_regret_without_anything_to_gain_on_is_opt(train: Train) -> None:
 
 def test_the_mean_weights_count_every_iteration(train: Train) -> None:
     outcome = train("method=opt", "method.lam=0.1", "logging.every=1")
-    found = [(row["domain"], float(row["weight"])) for row in rows(outcome, files.WEIGHTS)]
-    for domain, mean in summary(outcome)["weights_mean"].items():
+    found = [
+        (row["domain"], float(row["weight"])) for row in rows(outcome.directory, files.WEIGHTS)
+    ]
+    for domain, mean in summary(outcome.directory)["weights_mean"].items():
         played = [weight for name, weight in found if name == domain]
         assert len(played) == 12
         assert mean == pytest.approx(sum(played) / 12, abs=1e-12)
@@ -103,14 +95,14 @@ def test_retrain_trains_at_the_mean_weights_of_the_runs(train: Train) -> None:
     seeds = [train("method=opt", "method.lam=0.1", f"seed={seed}") for seed in (0, 1)]
     opt = seeds[0].directory.parent
     outcome = train("method=retrain", f"method.run={opt}", "seed=1")
-    played = [list(summary(run)["weights_mean"].values()) for run in seeds]
+    played = [list(summary(run.directory)["weights_mean"].values()) for run in seeds]
     mean = [(a + b) / 2 for a, b in zip(*played, strict=True)]
     assert mean != [0.5, 0.5]
     assert method(outcome)["weights"] == mean
     assert method(outcome)["run"] is None
-    weights = [float(row["weight"]) for row in rows(outcome, files.WEIGHTS)]
+    weights = [float(row["weight"]) for row in rows(outcome.directory, files.WEIGHTS)]
     assert weights == pytest.approx(mean * (len(weights) // 2), abs=1e-7)
-    (note,) = [n for n in summary(outcome)["notes"] if "method.weights" in n]
+    (note,) = [n for n in summary(outcome.directory)["notes"] if "method.weights" in n]
     assert f"method=opt in {opt} (seeds 0, 1)" in note
     given = ",".join(map(repr, mean))
     assert train("method=retrain", f"method.weights=[{given}]", "seed=1").status == "kept"
@@ -119,7 +111,7 @@ def test_retrain_trains_at_the_mean_weights_of_the_runs(train: Train) -> None:
 def test_one_seeds_folder_is_enough_and_is_quoted_for_its_equals_sign(train: Train) -> None:
     one, _ = (train("method=opt", "method.lam=0.1", f"seed={seed}") for seed in (0, 1))
     outcome = train("method=retrain", f'method.run="{one.directory}"')
-    assert method(outcome)["weights"] == list(summary(one)["weights_mean"].values())
+    assert method(outcome)["weights"] == list(summary(one.directory)["weights_mean"].values())
 
 
 def test_retrain_at_uniform_weights_is_even_bit_for_bit(train: Train) -> None:
@@ -127,7 +119,7 @@ def test_retrain_at_uniform_weights_is_even_bit_for_bit(train: Train) -> None:
     for setting in (f"method.run={even.directory.parent}", "method.weights=[0.5,0.5]"):
         outcome = train("method=retrain", setting)
         for name in (files.METRICS, files.WEIGHTS):
-            assert rows(outcome, name) == rows(even, name)
+            assert rows(outcome.directory, name) == rows(even.directory, name)
 
 
 def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: Path) -> None:

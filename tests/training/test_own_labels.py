@@ -1,6 +1,5 @@
 """data.labels=per_domain: as if every domain had a head with its own classes' rows only."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import synthetic_domains
+from tiny import summary, synthetic_domains
 from torch import nn
 from torch.nn import functional
 
@@ -119,7 +118,7 @@ def test_a_run_trains_and_measures_with_masks_and_keeps_raw_logits(
     monkeypatch.setattr(run_module, "load_domains", lambda config, say: partly_shared)
     extra = ["method.every=4"] if method == "oracle" else []
     outcome = train(f"method={method}", *extra)
-    found = json.loads((outcome.directory / "summary.json").read_text())
+    found = summary(outcome.directory)
     assert [note for note in found["notes"] if "per_domain" in note] == list(partly_shared.notes)
     with np.load(outcome.directory / "predictions.npz", allow_pickle=False) as saved:
         logits = torch.from_numpy(saved["test/b/logits"].astype(np.float32))

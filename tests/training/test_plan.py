@@ -1,10 +1,8 @@
 """A run of own images is known by what they are: moved, renamed and changed images."""
 
 import io
-import json
 import os
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from rich.console import Console
-from tiny import composed
+from tiny import composed, signalled_at, summary
 
 from robustmd.errors import UserError
 from robustmd.report.settings_key import settings_of
@@ -21,7 +19,6 @@ from robustmd.runs.reader import collect
 from robustmd.settings import as_dict, number_changing
 from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module
-from robustmd.training import session as session_module
 
 TIME = (10**18, 10**18)
 
@@ -132,20 +129,11 @@ def test_other_bytes_at_the_same_place_are_refused(own: Own, named: str) -> None
 
 
 def test_a_checkpoint_named_by_the_place_goes_on(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = session_module.BatchStream.draw
-
-    def interrupting(self: Any, iteration: int) -> Any:
-        if iteration == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return draw(self, iteration)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session_module.BatchStream, "draw", interrupting)
+    with monkeypatch.context() as patch, signalled_at(2):
         names = plan_module.Plan.checkpoint_names.fget
         by_place = property(lambda plan: names(plan)[::-1])
         patch.setattr(plan_module.Plan, "checkpoint_names", by_place)
         first = own.as_once(own.train().directory)
     resumed = own.train()
     assert (resumed.status, resumed.directory) == ("finished", first)
-    notes = json.loads((first / "summary.json").read_text())["notes"]
-    assert any("resumed after iteration" in note for note in notes)
+    assert any("resumed after iteration" in note for note in summary(first)["notes"])

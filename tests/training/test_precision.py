@@ -1,6 +1,5 @@
 """runtime.precision: what it computes, what auto takes, and that it is part of a run's identity."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny import composed
+from tiny import composed, summary
 
 from robustmd.errors import UserError
 from robustmd.runs.identity import config_hash
@@ -73,10 +72,10 @@ def test_a_run_records_what_auto_took(
     outcome = train("runtime.precision=auto")
     assert outcome.status == "finished"
     assert "precision: bf16" in (outcome.directory / "config.yaml").read_text()
-    losses = json.loads((outcome.directory / "summary.json").read_text())["final"]["train"]
+    losses = summary(outcome.directory)["final"]["train"]
     exact = train()
     assert exact.directory != outcome.directory
-    fp32 = json.loads((exact.directory / "summary.json").read_text())["final"]["train"]
+    fp32 = summary(exact.directory)["final"]["train"]
     for name in losses:
         assert losses[name]["loss"] != fp32[name]["loss"]
         assert losses[name]["loss"] == pytest.approx(fp32[name]["loss"], rel=0.1)

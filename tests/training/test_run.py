@@ -1,10 +1,8 @@
 """Whole runs on tiny domains: what is written, what is kept, what is refused, what goes on."""
 
-import csv
 import errno
 import json
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from tiny import synthetic_domains
+from tiny import rows, signalled_at, summary, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
@@ -24,19 +22,6 @@ from robustmd.training import run as run_module
 from robustmd.training import session as session_module
 
 Train = Callable[..., Any]
-
-
-def rows(directory: Path, name: str = "metrics.csv") -> list[dict[str, str]]:
-    """A CSV file's rows but for the seconds, which no two runs share."""
-    with (directory / name).open(newline="") as stream:
-        return [
-            {key: value for key, value in row.items() if key != "seconds"}
-            for row in csv.DictReader(stream)
-        ]
-
-
-def summary(directory: Path) -> dict[str, Any]:
-    return json.loads((directory / "summary.json").read_text())
 
 
 NEEDS = {  # what a method cannot do without in a run of 12 iterations
@@ -155,19 +140,11 @@ def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
     ],
 )
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, after: int
+    train: Train, tmp_path: Path, method: str, after: int
 ) -> None:
     extra = [*NEEDS.get(method, []), "training.schedule=cosine"]
     whole = train(f"method={method}", *extra, outputs=tmp_path / "whole")
-    draw = session_module.BatchStream.draw
-
-    def interrupting(self: Any, iteration: int) -> torch.Tensor:
-        if iteration == after:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return draw(self, iteration)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session_module.BatchStream, "draw", interrupting)
+    with signalled_at(after):
         outcome = train(f"method={method}", *extra)
     assert (outcome.status, outcome.exit_code) == ("interrupted", 143)
     assert summary(outcome.directory)["status"] == "interrupted"
@@ -181,8 +158,9 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
         assert ours.get(key) == theirs.get(key)
 
 
-def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint_or_begins_anew(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resume: bool
 ) -> None:
     whole = train(outputs=tmp_path / "whole")
 
@@ -192,26 +170,13 @@ def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint(
     def dying(*_: Any) -> None:
         raise Killed
 
-    with monkeypatch.context() as patch:  # dies in the last measurement, after a checkpoint at 10
+    with monkeypatch.context() as patch:  # dies after its last measurement and a checkpoint at 10
         patch.setattr(session_module.Session, "_finish", dying)
         with pytest.raises(Killed):
             train()
-    resumed = train()
-    assert rows(resumed.directory) == rows(whole.directory)
-
-
-def test_resume_false_starts_from_the_beginning(
-    train: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dying(*_: Any) -> None:
-        raise RuntimeError("cut off")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session_module.Session, "_finish", dying)
-        with pytest.raises(RuntimeError):
-            train()
-    outcome = train("resume=false")
-    assert not summary(outcome.directory)["notes"]
+    again = train(f"resume={resume}").directory
+    assert rows(again) == rows(whole.directory)
+    assert bool(summary(again)["notes"]) == resume
 
 
 def test_a_diverged_run_says_where_and_keeps_its_checkpoint(train: Train) -> None:

@@ -1,13 +1,12 @@
 """Which iteration a run gets, and that getting there changes nothing and is booked apart."""
 
 import functools
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from tiny import parts, rows_of
+from tiny import parts, rows_of, summary
 from torch import nn
 
 from robustmd.errors import UserError
@@ -36,13 +35,13 @@ def test_compiled_training_passes_are_used_and_booked_apart(
 
     monkeypatch.setattr(torch, "compile", Compiled)
     compiled = train("runtime.compile=true")
-    summary = json.loads((compiled.directory / "summary.json").read_text())
+    there = summary(compiled.directory)
     assert passes == [True] * 14  # two to compile, 12 iterations; measurements stay as they are
-    assert summary["seconds"]["start"] > 0
+    assert there["seconds"]["start"] > 0
     plain = train("force=true")
-    again = json.loads((plain.directory / "summary.json").read_text())
+    again = summary(plain.directory)
     assert again["seconds"]["start"] == 0
-    assert again["final"] == summary["final"]
+    assert again["final"] == there["final"]
 
 
 def test_no_compiler_is_one_line(

@@ -1,8 +1,6 @@
 """Runs that keep a domain out of training: what they say of themselves, and the report on them."""
 
-import csv
 import io
-import json
 import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tiny import composed, synthetic_domains
+from tiny import composed, rows, summary, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.report.aggregate import sections
@@ -54,16 +52,15 @@ def train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tupl
 
 def measured(directory: Path) -> Iterator[tuple[int, str, str, float, float]]:
     """(iteration, split, domain, loss, accuracy) of every row of metrics.csv."""
-    with (directory / "metrics.csv").open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            loss, accuracy = float(row["loss"]), float(row["accuracy"])
-            yield int(row["iteration"]), row["split"], row["domain"], loss, accuracy
+    for row in rows(directory):
+        loss, accuracy = float(row["loss"]), float(row["accuracy"])
+        yield int(row["iteration"]), row["split"], row["domain"], loss, accuracy
 
 
 def worst_by_hand(directory: Path, split: str, domains: str, at: int = 3) -> dict[str, float]:
-    rows = [row for row in measured(directory) if row[:2] == (at, split) and row[2] in domains]
-    assert len(rows) == len(domains)
-    return {"loss": max(row[3] for row in rows), "accuracy": min(row[4] for row in rows)}
+    found = [row for row in measured(directory) if row[:2] == (at, split) and row[2] in domains]
+    assert len(found) == len(domains)
+    return {"loss": max(row[3] for row in found), "accuracy": min(row[4] for row in found)}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +71,7 @@ def test_a_run_says_what_trained_and_its_worst_is_without_the_unseen(
     train: Callable[..., Any], method: list[str], trained: str, compared: str
 ) -> None:
     directory, printed = train(*method, "data.unseen=[c]")
-    found = json.loads((directory / "summary.json").read_text("utf-8"))
+    found = summary(directory)
     assert found["domains"] == list(DOMAINS)
     assert (found["trained"], found["unseen"]) == (list(trained), ["c"])
     for split in ("train", "test"):
@@ -91,7 +88,7 @@ def test_a_run_says_what_trained_and_its_worst_is_without_the_unseen(
 
 def test_without_unseen_domains_nothing_is_said_of_them(train: Callable[..., Any]) -> None:
     directory, printed = train("method=even")
-    found = json.loads((directory / "summary.json").read_text("utf-8"))
+    found = summary(directory)
     assert (found["trained"], found["unseen"]) == (list(DOMAINS), [])
     assert "unseen_worst" not in found
     assert "unseen" not in printed

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from tiny import summary
 
 from robustmd.adversary import L2, ExcessAscent, Fixed, MirrorAscent, ProjectedAscent
 from robustmd.training.history import Diverged, History, Row
@@ -92,7 +93,7 @@ def test_a_single_domain_has_nothing_to_leave() -> None:
 def test_a_run_says_it_in_its_log_and_summary(train: Any) -> None:
     outcome = train("method=opt", "method.lam=1e-6", "method.c=0")
     assert "nearly all weight on" in (outcome.directory / "train.log").read_text()
-    (warning,) = json.loads((outcome.directory / "summary.json").read_text())["warnings"]
+    (warning,) = summary(outcome.directory)["warnings"]
     assert "nearly all weight on" in warning
 
 
