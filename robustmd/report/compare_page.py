@@ -48,7 +48,7 @@ def row_sheets(found: TreeComparison) -> Iterator[tuple[str, Sheet]]:
 
 
 def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
-    """A row a configuration and quantity, which a CSV file names in full."""
+    """A row for each configuration and quantity, which a CSV file names in full."""
     fields = [
         field(None, lambda one: one.data, "data"),
         field(None, lambda one: one.label, "method"),

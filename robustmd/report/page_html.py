@@ -104,7 +104,8 @@ def data_uri(png: bytes) -> str:
 
 
 def licence_lines(licences: Mapping[str, str]) -> list[str]:
-    """ "mnist: CC BY-SA 3.0"; of many domains a line a licence: "a, b, c and 997 more: …"."""
+    """ "mnist: CC BY-SA 3.0"; of many domains one line for each licence: "a, b, c
+    and 997 more: …"."""
     if not is_many([*licences]):
         return [f"{name}: {licence}" for name, licence in licences.items()]
     names: dict[str, list[str]] = {}
@@ -120,7 +121,8 @@ def unlisted(report: Report) -> list[RunEntry]:
 
 
 def settings_sheet(groups: Sequence[Group]) -> Sheet | None:
-    """A row a method, a column a setting in which they differ; None where they do in none."""
+    """A row for each method, a column for each setting in which they differ; None where there is
+    no such setting."""
 
     def setting(key: str) -> Field:
         return field(short_key(key), lambda group: shown_value(group.settings.get(key, UNSET), key))

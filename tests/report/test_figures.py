@@ -19,8 +19,8 @@ from robustmd.report.figures.curves import (
     worst_loss,
 )
 from robustmd.report.figures.drawing import chosen
+from robustmd.report.figures.figure_data import band, half_width
 from robustmd.report.figures.labels import spread_out
-from robustmd.report.figures.recorded import band, half_width
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.regret import regret_rows

@@ -8,7 +8,7 @@ import pytest
 
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import static_front
-from robustmd.report.figures.recorded import Recorded
+from robustmd.report.figures.figure_data import FigureData
 from robustmd.report.front import front, front_sheet
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.renderers import to_csv
@@ -40,7 +40,7 @@ def drawn_of(outputs):
     (section,), _ = sections(collect(outputs.root).runs)
     spread = SimpleNamespace(spread="std")
     report = SimpleNamespace(section=section, front=front(section), table=spread)
-    return static_front.draw(Recorded(report, {}))
+    return static_front.draw(FigureData(report, {}))
 
 
 def test_the_best_fixed_weights_are_those_with_the_smallest_worst_training_loss(outputs):

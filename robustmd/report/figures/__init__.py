@@ -1,8 +1,8 @@
 """The figures of a report: `draw_all` draws every one that the runs of a data set allow.
 
 drawing, panels, labels  the drawing kit: a figure, its panels of lines with bands, their names
-curves, recorded         what runs recorded over their iterations, as lines of the rows of a table
-the others               a file a family: a function draws a figure, or gives None
+curves, figure_data      what runs recorded over their iterations, as lines of the rows of a table
+the others               one file for each family; a function draws a figure, or gives None
 
 Nothing here is loaded by `robustmd report --help`.
 """
@@ -22,17 +22,17 @@ from robustmd.report.figures import (
     weights,
 )
 from robustmd.report.figures.curves import read_trace
-from robustmd.report.figures.drawing import Drawn, image_bytes
-from robustmd.report.figures.recorded import Recorded
+from robustmd.report.figures.drawing import Drawing, image_bytes
+from robustmd.report.figures.figure_data import FigureData
 from robustmd.report.names import clean
 from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawn", "draw_all", "image_bytes"]
+__all__ = ["Drawing", "draw_all", "image_bytes"]
 
-FIGURES: tuple[Callable[[Recorded], Drawn | None], ...] = (  # in the order of a report
+FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,
     losses.worst_case_together,
     losses.unseen_accuracy,
@@ -53,7 +53,7 @@ FIGURES: tuple[Callable[[Recorded], Drawn | None], ...] = (  # in the order of a
 )
 
 
-def draw_all(one: "SectionReport") -> Iterator[Drawn]:
+def draw_all(one: "SectionReport") -> Iterator[Drawing]:
     """Draws each figure when it is asked for; weights.csv of each run is read once.
 
     Raises nothing for what runs lack: a figure that they do not allow is not there.
@@ -61,8 +61,8 @@ def draw_all(one: "SectionReport") -> Iterator[Drawn]:
     section = one.section
     labels = [group.label for group in section.groups]
     note = not_drawable(clean("".join([section.data, *section.runs[0].measured, *labels])))
-    recorded = Recorded(one, {run.path: read_trace(run) for run in section.runs})
+    data = FigureData(one, {run.path: read_trace(run) for run in section.runs})
     for draw in FIGURES:
-        drawn = draw(recorded)
-        if drawn is not None:
-            yield replace(drawn, caption=f"{drawn.caption} {fonts.NOTE}") if note else drawn
+        made = draw(data)
+        if made is not None:
+            yield replace(made, caption=f"{made.caption} {fonts.NOTE}") if note else made

@@ -11,13 +11,13 @@ from robustmd.report.aggregate import Group
 from robustmd.report.estimate import SPREAD_WORDS
 from robustmd.report.figures.drawing import (
     MOST_ROWS,
-    Drawn,
+    Drawing,
     chosen,
     grid,
     left_out_words,
 )
+from robustmd.report.figures.figure_data import FigureData
 from robustmd.report.figures.labels import add_legend, wrapped
-from robustmd.report.figures.recorded import Recorded
 from robustmd.report.forest import forest
 from robustmd.report.numbers import range_text, seconds_text
 from robustmd.report.paired import MEAN, Comparison
@@ -47,16 +47,16 @@ def row_figure(
     return figure, axes
 
 
-def paired_differences(runs: Recorded) -> Drawn | None:
+def paired_differences(data: FigureData) -> Drawing | None:
     """Left the worst test accuracy, right the price; the gray strip is what counts as
     equivalent."""
-    found = forest(runs.report.comparisons)
+    found = forest(data.report.comparisons)
     if found is None:
         return None
     baseline, margin, rows = found.baseline, found.margin, found.rows[:MOST_ROWS]
     with figure_style():
         names = [f"{gain.method} (n = {gain.difference.n})" for gain, _ in rows]
-        figure, axes = row_figure(runs.section.data, names, columns=2)
+        figure, axes = row_figure(data.section.data, names, columns=2)
         for place, row in enumerate(rows):
             for axis, one in zip(axes, row, strict=True):
                 if one is not None:
@@ -68,7 +68,7 @@ def paired_differences(runs: Recorded) -> Drawn | None:
             axis.set_xlabel(figure_text(f"method − {baseline} [points]"))
             axis.margins(x=0.1)
     paid = f"the {MEAN}" if found.price == MEAN else f"on the domain that {baseline} does best on"
-    return Drawn(
+    return Drawing(
         "paired_differences",
         f"Paired differences to {baseline}",
         f"Method − {baseline} in points of test accuracy, paired by seed: mean (dot) and 95 % t "
@@ -87,15 +87,15 @@ def _interval(axis: Axes, place: int, one: Comparison) -> None:
     axis.plot(one.difference.mean, place, marker=marker, markersize=6, color=colour)
 
 
-def regret(runs: Recorded) -> Drawn | None:
+def regret(data: FigureData) -> Drawing | None:
     """A dot with its spread for the adversary's measured regret, a bar across for its bound."""
-    rows = runs.report.regrets[:MOST_ROWS]
+    rows = data.report.regrets[:MOST_ROWS]
     if not rows:
         return None
     with figure_style():
-        figure, (axis,) = row_figure(runs.section.data, [row.label for row in rows], below=0.3)
+        figure, (axis,) = row_figure(data.section.data, [row.label for row in rows], below=0.3)
         for place, row in enumerate(rows):
-            half = row.measured.spread(runs.kind) or None
+            half = row.measured.spread(data.kind) or None
             axis.errorbar(row.measured.mean, place, xerr=half, capsize=3, **MEASURED)
             if row.bound is not None:
                 axis.plot(row.bound.mean, place, **BOUND)
@@ -104,16 +104,16 @@ def regret(runs: Recorded) -> Drawn | None:
         axis.margins(x=0.08)
         entries = [("measured regret", MEASURED), ("proved bound", BOUND | {"markersize": 10})]
         add_legend(figure, entries, 2)
-    there = len(runs.report.regrets)
+    there = len(data.report.regrets)
     more = f" The first {len(rows)} of {there} rows." if there > len(rows) else ""
     n = range_text(row.measured.n for row in rows)
-    bars = "" if n == "1" else f"; bars: ± {SPREAD_WORDS[runs.kind]}"
+    bars = "" if n == "1" else f"; bars: ± {SPREAD_WORDS[data.kind]}"
     said = (
         f"{row.label}: regret {row.measured.mean:.3g}, "
         + ("no bound" if row.bound is None else f"bound {row.bound.mean:.3g}")
         for row in rows
     )
-    return Drawn(
+    return Drawing(
         "regret",
         "Regret of the adversary",
         "How much better the best fixed weights would have done against the run's own mini-batch "
@@ -124,10 +124,10 @@ def regret(runs: Recorded) -> Drawn | None:
     )
 
 
-def running_time(runs: Recorded) -> Drawn | None:
-    """Where the time of a run goes: a bar a method, mean over seeds, with its parts stacked and its
-    whole length in words."""
-    section = runs.section
+def running_time(data: FigureData) -> Drawing | None:
+    """Where the time of a run goes: one bar for each method, mean over seeds, with its parts
+    stacked and its whole length in words."""
+    section = data.section
     timed = [group for group in chosen(section, section.groups) if _mean_parts(group)]
     if not timed:
         return None
@@ -156,7 +156,7 @@ def running_time(runs: Recorded) -> Drawn | None:
             handles=patches, loc="outside lower center", ncols=len(patches), handlelength=2.6
         )
     said = (f"{name} {seconds_text(total)}" for name, total in zip(names, totals, strict=True))
-    return Drawn(
+    return Drawing(
         "running_time",
         "Running time",
         "Seconds of one run, mean over its seeds, by part: data (draw and copy the batches), model "

@@ -1,4 +1,4 @@
-"""Many domains, a dot each: its test loss under a method against the baseline's."""
+"""Many domains, one dot for each: its test loss under a method against the baseline's."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from robustmd.report.aggregate import Group
-from robustmd.report.figures.drawing import MOST_PANELS, Drawn, chosen, grid, left_out_words
+from robustmd.report.figures.drawing import MOST_PANELS, Drawing, chosen, grid, left_out_words
+from robustmd.report.figures.figure_data import FigureData
 from robustmd.report.figures.labels import log_labels, wrapped
-from robustmd.report.figures.recorded import Recorded
 from robustmd.report.names import is_many
 from robustmd.report.paired import reference_for
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
@@ -21,10 +21,10 @@ RING |= {"fillstyle": "none"}
 Pair = tuple[Group, Group, Style]  # a method, its baseline, the method's look
 
 
-def draw(runs: Recorded) -> Drawn | None:
-    """A panel a method, all with the same two log axes; None where there are few domains, or
+def draw(data: FigureData) -> Drawing | None:
+    """A panel for each method, all with the same two log axes; None where there are few domains, or
     nothing to compare with."""
-    section = runs.section
+    section = data.section
     looks = zip(section.mixtures, line_styles(section.mixtures), strict=True)
     found = ((group, reference_for(group, section), look) for group, look in looks)
     there = [(g, other, look) for g, other, look in found if other is not None and other is not g]
@@ -45,7 +45,7 @@ def draw(runs: Recorded) -> Drawn | None:
         own = test_losses(group)
         worst.append(f"{group.label}: {section.domains[int(own.argmax())]}")
         below.append(f"{group.label} {(own < test_losses(other)).sum():,}")
-    return Drawn(
+    return Drawing(
         "domains",
         f"Every domain: the method against {section.baseline}",
         f"Each of the {len(section.domains):,} dots is a domain: its test loss [nats] under "

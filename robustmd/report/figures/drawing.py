@@ -21,7 +21,7 @@ METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "pdf": {"Creat
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawing:
     """One figure of one data set.
 
     `name` is its file's, without ending; `caption` says what is drawn, how it is computed, what the

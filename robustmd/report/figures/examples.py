@@ -6,8 +6,8 @@ import numpy as np
 from PIL import Image
 
 from robustmd.report.aggregate import Section
-from robustmd.report.figures.drawing import Drawn, grid
-from robustmd.report.figures.recorded import Recorded
+from robustmd.report.figures.drawing import Drawing, grid
+from robustmd.report.figures.figure_data import FigureData
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import is_many, some_text
 from robustmd.report.style import figure_style
@@ -18,13 +18,13 @@ MAX_PIXELS = 2**22
 WIDTH = 6.4  # inches
 
 
-def draw(runs: Recorded) -> Drawn | None:
+def draw(data: FigureData) -> Drawing | None:
     """The examples.png of the section's first run that has one; None where there is none.
 
     A report is made to be passed on, and so is that file: the run left out the domains whose
     licence does not let their pictures be. Where that is every domain there is no figure.
     """
-    section, licences = runs.section, licences_of(runs.section)
+    section, licences = data.section, licences_of(data.section)
     shown = [name for name, licence in licences.items() if may_be_shown(licence)]
     picture = _first_picture(section) if shown else None
     if picture is None:
@@ -41,7 +41,7 @@ def draw(runs: Recorded) -> Drawn | None:
     names = some_text(shown)
     left_out = [name for name in licences if name not in shown]
     without = f" Left out for their licence: {some_text(left_out)}." if left_out else ""
-    return Drawn(
+    return Drawing(
         "examples",
         "Example images",
         f"Training images of {each}, as the model is given them: {names}.{without}",

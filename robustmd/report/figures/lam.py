@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from robustmd.report.aggregate import Group, Section, is_baseline
+from robustmd.report.estimate import SpreadKind
 from robustmd.report.figures import curves
 from robustmd.report.figures.curves import Curve, Trace
-from robustmd.report.figures.drawing import Drawn
+from robustmd.report.figures.drawing import Drawing
+from robustmd.report.figures.figure_data import FigureData, with_counts
 from robustmd.report.figures.losses import RANGE, of_two_domains
 from robustmd.report.figures.panels import Band, Line, Panel
-from robustmd.report.figures.recorded import Recorded, with_counts
 from robustmd.report.names import is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import UNSET, frozen
@@ -50,9 +51,9 @@ def names(found: Sequence[Sweep]) -> list[str]:
     ]
 
 
-def draw_curves(runs: Recorded) -> Drawn | None:
-    """Discrepancy and drift over the iterations, a line a λ, a row a method."""
-    section = runs.section
+def draw_curves(data: FigureData) -> Drawing | None:
+    """Discrepancy and drift over the iterations: one line for each λ, one row for each method."""
+    section = data.section
     found = sweeps(section)[:4]
     if not found or len(section.domains) < 2:
         return None
@@ -63,16 +64,16 @@ def draw_curves(runs: Recorded) -> Drawn | None:
         labels = [f"λ = {_lam(group):g}" for group in sweep]
         styles = [looks[_lam(group)] for group in sweep]
         for what, ylabel, curve in _curves(section):
-            lines = runs.lines(sweep, curve, names=labels, styles=styles)
+            lines = data.lines(sweep, curve, names=labels, styles=styles)
             panels.append(Panel(f"{name}: {what}", ylabel, lines, zero=True))
     if not any(panel.lines for panel in panels):
         return None
     left, right = (what for what, _, _ in _curves(section))
-    return runs.drawn(
+    return data.drawing(
         "lambda_curves",
         "Influence of λ over the iterations",
-        f"{left.capitalize()} of the training losses (left) and {right} (right) for several λ, a "
-        "row a method.",
+        f"{left.capitalize()} of the training losses (left) and {right} (right) for several λ, "
+        "one row for each method.",
         panels,
         found,
         shown=found,
@@ -95,9 +96,9 @@ def _curves(section: Section) -> tuple[tuple[str, str, Callable[[Trace], Curve]]
     )
 
 
-def draw_worst(runs: Recorded) -> Drawn | None:
+def draw_worst(data: FigureData) -> Drawing | None:
     """Worst training loss and worst test accuracy against λ; the baseline's as a line across."""
-    section = runs.section
+    section = data.section
     found = sweeps(section)
     if not found:
         return None
@@ -110,11 +111,11 @@ def draw_worst(runs: Recorded) -> Drawn | None:
 
     def panel(title: str, ylabel: str, quantity: Quantity) -> Panel:
         lines = [
-            Line(name, _over(runs, quantity, sweep, [_lam(group) for group in sweep]), look)
+            Line(name, _over(data.kind, quantity, sweep, [_lam(group) for group in sweep]), look)
             for name, sweep, look in zip(names(found), found, looks, strict=True)
         ]
         for group in across:
-            lines.append(Line(group.label, _over(runs, quantity, [group] * 2, span), ACROSS))
+            lines.append(Line(group.label, _over(data.kind, quantity, [group] * 2, span), ACROSS))
         return Panel(title, ylabel, with_counts(lines), xlabel="λ", log_x=True)
 
     panels = [
@@ -125,7 +126,7 @@ def draw_worst(runs: Recorded) -> Drawn | None:
     for line in panels[1].lines[: len(found)]:
         points = zip(line.band.x, line.band.mean, strict=True)
         said.append(f"{line.label}: " + ", ".join(f"{x:g}: {y:.2f} %" for x, y in points))
-    return runs.drawn(
+    return data.drawing(
         "lambda_worst",
         "Influence of λ on the worst domain",
         "Worst-case training loss and worst test accuracy, as in the table, against λ (log axis; "
@@ -139,10 +140,12 @@ def draw_worst(runs: Recorded) -> Drawn | None:
     )
 
 
-def _over(runs: Recorded, quantity: Quantity, groups: Sequence[Group], x: Sequence[float]) -> Band:
+def _over(
+    kind: SpreadKind, quantity: Quantity, groups: Sequence[Group], x: Sequence[float]
+) -> Band:
     """The quantity's means and spreads over seeds, a group at each `x`."""
     found = [group.estimate(quantity) for group in groups]
     mean = np.array([one.mean for one in found])
-    half = np.array([one.spread(runs.kind) or 0.0 for one in found])
+    half = np.array([one.spread(kind) or 0.0 for one in found])
     most = max(one.n for one in found)
     return Band(most, np.array(x), mean, mean - half, mean + half, mean - half)

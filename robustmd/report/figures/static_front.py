@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 
 from robustmd.report.aggregate import Group
 from robustmd.report.estimate import SPREAD_WORDS, SpreadKind
-from robustmd.report.figures.drawing import Drawn, chosen, grid, left_out_words
+from robustmd.report.figures.drawing import Drawing, chosen, grid, left_out_words
+from robustmd.report.figures.figure_data import FigureData
 from robustmd.report.figures.labels import add_legend
-from robustmd.report.figures.recorded import Recorded
 from robustmd.report.front import Fixed, Front
 from robustmd.report.numbers import range_text
 from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
@@ -29,10 +29,10 @@ LEARNED: Style = {"markersize": 5, "alpha": 0.9, "zorder": 4}
 EQUAL: Style = {"color": "0.8", "linestyle": ":", "linewidth": 1.0, "zorder": 1}
 
 
-def draw(runs: Recorded) -> Drawn | None:
+def draw(data: FigureData) -> Drawing | None:
     """K = 2: f_b against f_a, the fixed weights joined in the order of p_a. K > 2: the worst
     domain's loss against the mean over the domains, the fixed weights as dots."""
-    front, section = runs.report.front, runs.section
+    front, section = data.report.front, data.section
     if front is None:
         return None
     shown = chosen(section, front.learned)
@@ -45,7 +45,7 @@ def draw(runs: Recorded) -> Drawn | None:
         figure, axes = grid(section.data, 4 if shown else 2, 2, (4.2, height), (0.0, 0.0))
         for place, axis in enumerate(axes):
             split, title = SPLITS[place % 2]
-            plane = _Plane(axis, front, split, runs.kind)
+            plane = _Plane(axis, front, split, data.kind)
             plane.scale(near if place > 1 else every, zoomed=place > 1)
             plane.fill(learned)
             axis.set_title(f"{title} loss [nats]{', near the star' if place > 1 else ''}")
@@ -54,8 +54,8 @@ def draw(runs: Recorded) -> Drawn | None:
         entries += [(group.label, look) for group, look in learned]
         add_legend(figure, entries, 5)
     n = range_text(len(group.runs) for group in every)
-    bars = f"Markers: mean over n = {n} seeds; bars: ± {SPREAD_WORDS[runs.kind]}."
-    return Drawn(
+    bars = f"Markers: mean over n = {n} seeds; bars: ± {SPREAD_WORDS[data.kind]}."
+    return Drawing(
         "static_front",
         "Fixed weights against learned ones",
         f"{_what(front)}{BELOW if shown else ''} {'n = 1 seed: no bars.' if n == '1' else bars} "

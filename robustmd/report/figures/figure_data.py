@@ -12,7 +12,7 @@ import numpy as np
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, t_quantile
 from robustmd.report.figures.curves import Curve, Trace, is_moving
-from robustmd.report.figures.drawing import Drawn, left_out_words
+from robustmd.report.figures.drawing import Drawing, left_out_words
 from robustmd.report.figures.panels import Band, Line, Panel, line_figure
 from robustmd.report.style import Style, line_styles
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """A section with what each of its runs recorded over its iterations, by the run's path."""
+class FigureData:
+    """What the figures of a section are made of: its numbers, and what each of its runs recorded
+    over its iterations, by the run's path."""
 
     report: "SectionReport"
     traces: dict[Path, Trace]
@@ -42,7 +43,7 @@ class Recorded:
         return [g for g in self.section.mixtures if any(map(is_moving, self.of(g)))]
 
     def of(self, group: Group) -> list[Trace]:
-        """One a seed."""
+        """One for each seed."""
         return [self.traces[run.path] for run in group.runs]
 
     def band(self, group: Group, values: Callable[[Trace], Curve]) -> Band:
@@ -58,17 +59,17 @@ class Recorded:
         names: Sequence[str] | None = None,
         styles: Sequence[Style] | None = None,
     ) -> tuple[Line, ...]:
-        """A line a group that has any value; "(n = 2)" in the names where not all n are the same.
-        `names` and `styles` are the groups' own where they are not given."""
+        """A line for each group that has any value; "(n = 2)" in the names where not all n are the
+        same. `names` and `styles` are the groups' own where they are not given."""
         labels = names or [group.label for group in groups]
         looks = styles or line_styles(groups)
-        drawn = [
+        found = [
             Line(label, self.band(group, values), style)
             for group, label, style in zip(groups, labels, looks, strict=True)
         ]
-        return with_counts([line for line in drawn if len(line.band)])
+        return with_counts([line for line in found if len(line.band)])
 
-    def drawn(
+    def drawing(
         self,
         name: str,
         title: str,
@@ -81,7 +82,7 @@ class Recorded:
         more: str = "",
         alt: str = "",
         **layout: Any,
-    ) -> Drawn:
+    ) -> Drawing:
         """Panels of lines, with a caption and what to know without seeing them.
 
         Args:
@@ -95,7 +96,7 @@ class Recorded:
         count = len(shown) or len({line.label for line in lines})
         ends = "; ".join(f"{panel.title}: {endings(panel.lines)}" for panel in panels)
         words = f"{bands or self.band_words(lines)}{more}"
-        return Drawn(
+        return Drawing(
             name,
             title,
             f"{what} {words}{left_out_words(self.section, count, len(there))}",
@@ -123,7 +124,7 @@ def with_counts(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 
 def band(curves: Sequence[Curve], kind: SpreadKind) -> Band:
-    """Of n curves, one a seed, at those iterations that all of them have."""
+    """Of n curves, one for each seed, at those iterations that all of them have."""
     curves = curves or [(np.empty(0, int), np.empty(0))]
     common = reduce(np.intersect1d, (times for times, _ in curves))
     values = np.stack([of[np.isin(times, common)] for times, of in curves])
