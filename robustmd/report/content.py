@@ -11,6 +11,7 @@ from robustmd.report.domains_table import domains_sheet
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair, choices_sheet, fair
 from robustmd.report.front import Front, front, front_sheet
+from robustmd.report.further import further_sheet
 from robustmd.report.leave_one_out import LeaveOneOut, leave_one_out
 from robustmd.report.manifest import own_folders
 from robustmd.report.missing import Missing, missing_runs
@@ -72,6 +73,7 @@ class SectionReport:
     entries: tuple[RunEntry, ...]
     fair: Fair | None = None
     front: Front | None = None
+    further: Sheet | None = None
 
     @property
     def sheets(self) -> Mapping[str, Sequence[Sheet]]:
@@ -88,6 +90,8 @@ class SectionReport:
             found |= _in("paired", "md csv", paired_sheet(self.comparisons, self.table.selection))
         if self.regrets:
             found |= _in("regret", "md csv", regret_sheet(self.regrets))
+        if self.further is not None:
+            found |= _in("metrics", "md tex csv", self.further)
         if self.fair is not None:
             found["fair.md"] = self.fair.sheets
             found["fair.tex"] = self.fair.sheets[:2]
@@ -180,6 +184,7 @@ def _section_report(
         section_entries(section, twice),
         fair(section, selection, spread),
         front(section),
+        further_sheet(section, selection, spread),
     )
 
 

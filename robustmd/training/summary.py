@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from robustmd.errors import listed
+from robustmd.registry import METRICS
 from robustmd.training.data_record import licences_of
 from robustmd.training.session import TRAINING_PARTS, Session
 
@@ -42,6 +44,7 @@ def summarise(
             name: len(session.subset.get(name, split))
             for name, split in session.splits["train"].items()
         },
+        **_metrics(config.evaluation.metrics),
         "seconds": {
             "training": clock.seconds(*TRAINING_PARTS),
             "adversary": clock.seconds("adversary"),
@@ -78,6 +81,14 @@ def summarise(
             averaged = learner.adversary.average.tolist()  # type: ignore[operator]
             summary["weights_averaged"] = dict(zip(session.trained, averaged, strict=True))
     return summary
+
+
+def _metrics(names: Sequence[str]) -> dict[str, Any]:
+    """What the metrics of measures.csv are, so that whoever reads it needs not the code."""
+    about = {name: METRICS[name] for name in names}
+    facts = ("unit", "better", "decimals")
+    found = {name: {fact: getattr(one, fact) for fact in facts} for name, one in about.items()}
+    return {"metrics": found} if found else {}
 
 
 def verdict(session: Session) -> str:

@@ -1,0 +1,66 @@
+"""Metrics beside loss and accuracy: the table equals what the runs' files say, by hand."""
+
+import csv
+
+import pytest
+
+from robustmd.report.report import write_report
+
+ABOUT = {
+    "ece": {"unit": "", "better": "smaller", "decimals": 3},
+    "top2": {"unit": "%", "better": "larger", "decimals": 1},
+}
+HEADER = "iteration,split,domain,metric,value\n"
+
+
+def measured(outputs, method, seed, values, about=ABOUT):
+    """A run whose last iteration has these values: {metric: {domain: value}}."""
+    path = outputs.run(method, seed, extra={"metrics": about})
+    rows = [
+        f"100,{split},{domain},{metric},{value if split == 'test' else 9}\n"
+        for metric, by_domain in values.items()
+        for domain, value in by_domain.items()
+        for split in ("train", "test")
+    ]
+    (path / "measures.csv").write_text(HEADER + "".join(rows))
+    return path
+
+
+def rows_of(tmp_path):
+    with (tmp_path / "report" / "toy" / "metrics.csv").open() as stream:
+        return {(row["method"], row["metric"]): row for row in csv.DictReader(stream)}
+
+
+@pytest.mark.usefixtures("tables_only")
+def test_the_worst_is_taken_within_each_run_by_what_is_better(outputs, tmp_path):
+    measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}, "top2": {"a": 90, "b": 70}})
+    measured(outputs, "even", 1, {"ece": {"a": 0.5, "b": 0.1}, "top2": {"a": 60, "b": 80}})
+    outputs.run("opt", 0)  # which measured none of them
+    outputs.run("opt", 1)
+    write_report(outputs.root, tmp_path / "report")
+    rows = rows_of(tmp_path)
+    assert set(rows) == {("even", "ece"), ("even", "top2")}
+    ece, top2 = rows["even", "ece"], rows["even", "top2"]
+    assert float(ece["a_mean"]) == pytest.approx(0.3)
+    assert float(ece["worst_mean"]) == pytest.approx((0.3 + 0.5) / 2)
+    assert float(top2["worst_mean"]) == pytest.approx((70 + 60) / 2)
+    assert float(top2["worst_std"]) == pytest.approx(50**0.5)
+    text = (tmp_path / "report" / "README.md").read_text()
+    assert "### Further metrics" in text
+    assert "| even | 2 | top2 | % |" in text
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"ece": 5},
+        {"ece": {"unit": "", "better": "best", "decimals": 3}},
+        {"ece": {"unit": "", "better": "smaller", "decimals": 10**9}},
+        [1],
+    ],
+)
+@pytest.mark.usefixtures("tables_only")
+def test_what_a_record_says_wrongly_of_a_metric_makes_no_row(outputs, tmp_path, about):
+    measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}}, about)
+    write_report(outputs.root, tmp_path / "report")
+    assert not (tmp_path / "report" / "toy" / "metrics.csv").exists()
