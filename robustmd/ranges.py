@@ -105,6 +105,23 @@ def choice(*values: Any) -> Tune:
     return Tune("choice", values)
 
 
+@dataclass(frozen=True)
+class Grid:
+    """The values of a key that `robustmd planted` compares; `shares`: of the number of domains,
+    rounded up."""
+
+    values: tuple[Any, ...]
+    shares: bool = False
+
+
+def grid(*values: Any) -> Grid:
+    return Grid(values)
+
+
+def shares(*values: float) -> Grid:
+    return Grid(values, shares=True)
+
+
 def setting(default: Any, allowed: Allowed = ANYTHING) -> Any:
     """A key of the config: its recorded default and its range; null passes where it may be."""
     return field(default=default, metadata={"allowed": allowed})

@@ -22,7 +22,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from typing_extensions import Self, dataclass_transform
 
 from robustmd.errors import UserError
-from robustmd.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Tune
+from robustmd.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Grid, Tune
 
 
 def key(
@@ -30,6 +30,7 @@ def key(
     allowed: Allowed = ANYTHING,
     *,
     tune: Tune | None = None,
+    grid: Grid | None = None,
     per_domain: bool = False,
     place: bool = False,
 ) -> Any:
@@ -40,11 +41,18 @@ def key(
             dict is copied for every instance.
         allowed: the range; null passes where the type allows it.
         tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
+        grid: the values that `robustmd planted` compares; those of several keys are combined.
         per_domain: the value is a list with one entry for each domain that trains.
         place: the value says where the data lies, which is not what it is: the data's fingerprint
             stands for it in a run's identity.
     """
-    metadata = {"allowed": allowed, "tune": tune, "per_domain": per_domain, "place": place}
+    metadata = {
+        "allowed": allowed,
+        "tune": tune,
+        "grid": grid,
+        "per_domain": per_domain,
+        "place": place,
+    }
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
     return field(default=default, metadata=metadata)

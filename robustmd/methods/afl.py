@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.ranges import POSITIVE, log
+from robustmd.ranges import POSITIVE, grid, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -11,7 +11,7 @@ from robustmd.registry import MethodFacts, Settings, key, method
 class Afl(Settings):
     """The constant step γ_λ."""
 
-    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1))
+    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1), grid=grid(0.01, 0.03, 0.1, 0.3))
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.AgnosticAscent(facts.num_domains, eta=self.eta)

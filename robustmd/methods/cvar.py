@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from robustmd import adversary
-from robustmd.ranges import DISTRIBUTION, SHARE_OR_ALL, uniform
+from robustmd.ranges import DISTRIBUTION, SHARE_OR_ALL, grid, uniform
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -13,7 +13,7 @@ from robustmd.registry import MethodFacts, Settings, key, method
 class Cvar(Settings):
     """The share α of the prior's mass; with two domains every α ≤ 1/2 is the maximum."""
 
-    alpha: float = key(0.5, SHARE_OR_ALL, tune=uniform(0.5, 1))
+    alpha: float = key(0.5, SHARE_OR_ALL, tune=uniform(0.5, 1), grid=grid(0.2, 0.4, 0.6, 0.8))
     prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.ranges import NOT_NEGATIVE, POSITIVE, log
+from robustmd.ranges import NOT_NEGATIVE, POSITIVE, grid, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -11,8 +11,8 @@ from robustmd.registry import MethodFacts, Settings, key, method
 class GroupDro(Settings):
     """η_q and C; the allowance C/√n_k is not tuned."""
 
-    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1))
-    adjustment: float = key(0.0, NOT_NEGATIVE)
+    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1), grid=grid(0.03, 0.3))
+    adjustment: float = key(0.0, NOT_NEGATIVE, grid=grid(0.0, 1.0))
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.GroupDRO(

@@ -6,7 +6,7 @@ from typing import Optional
 
 from robustmd import adversary
 from robustmd.methods.checks import refuse_unread, refuse_unsized
-from robustmd.ranges import DISTRIBUTION, POSITIVE, choice, one_of
+from robustmd.ranges import DISTRIBUTION, POSITIVE, choice, grid, one_of
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -16,10 +16,13 @@ class Minimax(Settings):
     another order and is not tuned."""
 
     step: str = key(
-        "lemma1", one_of("lemma1", "theorem1", "constant"), tune=choice("lemma1", "theorem1")
+        "lemma1",
+        one_of("lemma1", "theorem1", "constant"),
+        tune=choice("lemma1", "theorem1"),
+        grid=grid("constant"),
     )
     gamma: Optional[float] = key(None, POSITIVE)  # noqa: UP045
-    eta: Optional[float] = key(None, POSITIVE)  # noqa: UP045
+    eta: Optional[float] = key(None, POSITIVE, grid=grid(0.01, 0.03, 0.1, 0.3))  # noqa: UP045
     prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
 
     def check(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Optional, Union
 
 from robustmd import adversary
 from robustmd.methods.checks import refuse_unread, refuse_unsized
-from robustmd.ranges import AUTO_OR_NOT_NEGATIVE, DISTRIBUTION, POSITIVE, log, one_of
+from robustmd.ranges import AUTO_OR_NOT_NEGATIVE, DISTRIBUTION, POSITIVE, grid, log, one_of
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -14,7 +14,7 @@ from robustmd.registry import MethodFacts, Settings, key, method
 class Opt(Settings):
     """Projected ascent on p·f − (λ/2)‖p − q‖² with the step 1/(λ(t + c))."""
 
-    lam: float = key(1.0, POSITIVE, tune=log(0.01, 10))
+    lam: float = key(1.0, POSITIVE, tune=log(0.01, 10), grid=grid(0.01, 0.03, 0.1, 0.3))
     c: Union[int, float, str] = key("auto", AUTO_OR_NOT_NEGATIVE)  # noqa: UP007
     mu: Optional[float] = key(None, POSITIVE)  # noqa: UP045
     prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from robustmd import adversary
 from robustmd.errors import UserError, listed
-from robustmd.ranges import COUNT, choice
+from robustmd.ranges import COUNT, choice, shares
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -14,7 +14,7 @@ from robustmd.registry import MethodFacts, Settings, key, method
 class Topk(Settings):
     """k domains; with two, k = 2 is even."""
 
-    k: int = key(1, COUNT, tune=choice(1))
+    k: int = key(1, COUNT, tune=choice(1), grid=shares(0.0, 0.25, 0.5, 0.75))
 
     def settled(self, trained: Sequence[str]) -> Topk:
         if self.k > len(trained):

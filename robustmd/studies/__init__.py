@@ -1,0 +1,1 @@
+"""The two studies on small problems: theory (rates and bounds), planted (known optima)."""
