@@ -1,4 +1,4 @@
-"""Loss and accuracy of every domain over a whole split: what tables and curves are made of."""
+"""What the model says of a whole split: measures, of which tables and curves are made; logits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -128,6 +129,36 @@ def _value(
             f"gives no number for logits {list(logits.shape)} and labels {list(labels.shape)}: "
             f"{line}"
         ) from None
+
+
+def predict(
+    model: nn.Module, splits: Mapping[str, Mapping[str, ResidentExamples]]
+) -> dict[str, np.ndarray]:
+    """The arrays of predictions.npz.
+
+    Args:
+        model: images -> logits [n, C].
+        splits: split -> domain -> examples.
+
+    Returns:
+        for every split and domain, `<split>/<domain>/id` (int64 [n], row in the prepared arrays),
+        `…/label` (int64 [n]) and `…/logits` (float16 [n, C]): as the model gives them, of all
+        classes, whether or not the domain has them (data.labels=per_domain masks them elsewhere).
+        Images are seen as in a measurement: cropped in the centre, with each image's own noise.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    model.eval()
+    with torch.inference_mode():
+        for split, domains in splits.items():
+            for name, examples in domains.items():
+                parts = chunks(examples, images_at_once(examples))
+                logits = torch.cat([model(images).half() for images, _ in parts])
+                prefix = f"{split}/{name}"
+                arrays[f"{prefix}/id"] = examples.ids().cpu().numpy()
+                arrays[f"{prefix}/label"] = examples.labels.cpu().numpy()
+                arrays[f"{prefix}/logits"] = logits.cpu().numpy()
+    model.train()
+    return arrays
 
 
 def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:

@@ -20,7 +20,6 @@ from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints
-from robustmd.training.data_record import data_warnings, example_sheet
 from robustmd.training.environment import allow_tf32, choose_device, describe, memory_for
 from robustmd.training.history import Diverged
 from robustmd.training.plan import Plan
@@ -28,7 +27,7 @@ from robustmd.training.progress import RunProgress
 from robustmd.training.resuming import changed_code, go_on, is_finished
 from robustmd.training.session import Session
 from robustmd.training.stopping import Interrupted, StopRequest
-from robustmd.training.summary import summarise, verdict
+from robustmd.training.summary import data_warnings, example_sheet, summarise, verdict
 
 
 @dataclass(frozen=True)

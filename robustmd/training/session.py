@@ -16,10 +16,9 @@ from robustmd.training.history import Diverged, History
 from robustmd.training.images import ResidentExamples, resident_splits, where_images_are
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import train
-from robustmd.training.measurement import Measure, measure, worst
+from robustmd.training.measurement import Measure, measure, predict, worst
 from robustmd.training.plan import Plan
 from robustmd.training.pool import TrainingPool
-from robustmd.training.predictions import predict
 from robustmd.training.progress import RunProgress
 from robustmd.training.seeds import stream
 from robustmd.training.starting import ready_iteration
@@ -39,8 +38,6 @@ class Session:
 
     def __init__(self, plan: Plan, stop: StopRequest) -> None:
         self.plan, self.stop = plan, stop
-        self.config, self.domains, self.directory = plan.config, plan.domains, plan.directory
-        self.trained, self.unseen = plan.trained, plan.unseen
         config, device = plan.config, plan.device
         self.splits = resident_splits(plan.domains, device, config.seed)
         self.batches = BatchStream.of(
@@ -76,20 +73,20 @@ class Session:
         self.history.start_at(self.learner.iteration + 1)
         if (placed := where_images_are(self.splits)) is not None:
             self._note(placed)
-        runtime, parts = self.config.runtime, (self.learner, self.batches, self.pool)
+        runtime, parts = self.plan.config.runtime, (self.learner, self.batches, self.pool)
         train(self, ready_iteration(runtime, *parts, self.clock, self._note))
         self._finish()
 
     def _note(self, line: str) -> None:
-        self.directory.append_log(line)
+        self.plan.directory.append_log(line)
         self.progress.say(line)
 
     def _finish(self) -> None:
         self.log()
-        checkpoints.save_final_model(self.directory.path, self.learner.model.state_dict())
-        if self.config.evaluation.predictions:
+        checkpoints.save_final_model(self.plan.directory.path, self.learner.model.state_dict())
+        if self.plan.config.evaluation.predictions:
             held_out = {split: self.splits[split] for split in ("val", "test")}
-            self.directory.write_predictions(predict(self.learner.logits, held_out))
+            self.plan.directory.write_predictions(predict(self.learner.logits, held_out))
 
     # --- what the loop asks for --------------------------------------------------------------
 
@@ -106,7 +103,7 @@ class Session:
         """Measure every so many iterations and after the last, but not twice where a run goes on
         from a checkpoint."""
         iteration = self.learner.iteration
-        is_due = self._is_last or iteration % self.config.evaluation.every == 0
+        is_due = self._is_last or iteration % self.plan.config.evaluation.every == 0
         if is_due and self.learner.measured < iteration:
             self._measure()
             self.learner.measured = iteration
@@ -117,11 +114,11 @@ class Session:
         A measurement of this iteration that took all examples is not made twice.
         """
         made_now = self.measures and self.learner.measured == self.learner.iteration
-        if made_now and not any(name in self.subset for name in self.trained):
-            losses = [self.measures["train"][name].loss for name in self.trained]
+        if made_now and not any(name in self.subset for name in self.plan.trained):
+            losses = [self.measures["train"][name].loss for name in self.plan.trained]
             return torch.tensor(losses, device=self.plan.device)
         begun = time.perf_counter()
-        splits = {name: self.splits["train"][name] for name in self.trained}
+        splits = {name: self.splits["train"][name] for name in self.plan.trained}
         measures = measure(self.learner.logits, splits, between=self.stop.check)
         self.clock.add("adversary", time.perf_counter() - begun)
         self._check_finite("train", measures)
@@ -140,7 +137,7 @@ class Session:
         return self.learner.iteration == self.iterations
 
     def _checkpoint_is_due(self) -> bool:
-        every, seconds = self.config.checkpoint.every, self.config.checkpoint.seconds
+        every, seconds = self.plan.config.checkpoint.every, self.plan.config.checkpoint.seconds
         if seconds is not None and time.monotonic() - self._saved_at >= seconds:
             return True
         return self.learner.iteration % every == 0
@@ -157,13 +154,13 @@ class Session:
             self.measures |= {f"{split}_averaged": m for split, m in averaged.items()}
         self.clock.add("measurement", time.perf_counter() - begun)
         seconds = f"{self.clock.seconds(*TRAINING_PARTS):.3f}"
-        self.directory.append_metrics(
+        self.plan.directory.append_metrics(
             (iteration, seconds, split, name, m.loss, m.accuracy, m.examples)
             for split, measures in self.measures.items()
             for name, m in measures.items()
         )
-        if self.config.evaluation.metrics:
-            self.directory.append_measures(
+        if self.plan.config.evaluation.metrics:
+            self.plan.directory.append_measures(
                 (iteration, split, name, metric, value)
                 for split, measures in self.measures.items()
                 for name, m in measures.items()
@@ -183,7 +180,7 @@ class Session:
                 domains,
                 None if self._is_last or split != "train" else self.subset,
                 between=self.stop.check,
-                metrics=self.config.evaluation.metrics,
+                metrics=self.plan.config.evaluation.metrics,
             )
             for split, domains in self.splits.items()
             if domains
@@ -210,7 +207,7 @@ class Session:
         An individual model's worst is over the domains that it does not train on as well.
         """
         measures = self.measures[split].items()
-        return worst({name: m for name, m in measures if (name in self.unseen) == unseen})
+        return worst({name: m for name, m in measures if (name in self.plan.unseen) == unseen})
 
     def _first_batches(self) -> Iterator[torch.Tensor]:
         """Images of the run's first batches, for batch-norm statistics of an averaged model."""
@@ -223,14 +220,16 @@ class Session:
     def log(self) -> None:
         """Read the device's history and append what falls on a log interval."""
         self.clock.settle()
-        rows, every = self.history.read(), self.config.logging.every
+        rows, every = self.history.read(), self.plan.config.logging.every
         self.state.saw(rows)
         for row in rows:
             if row.iteration in (1, self.iterations) or row.iteration % every == 0:
-                losses = zip(self.trained, row.weights, row.batch_losses, strict=True)
-                self.directory.append_weights((row.iteration, *of_domain) for of_domain in losses)
+                losses = zip(self.plan.trained, row.weights, row.batch_losses, strict=True)
+                self.plan.directory.append_weights(
+                    (row.iteration, *of_domain) for of_domain in losses
+                )
         if rows:
-            self._latest_weights = dict(zip(self.trained, rows[-1].weights, strict=True))
+            self._latest_weights = dict(zip(self.plan.trained, rows[-1].weights, strict=True))
         self.progress.iterated(self.learner.iteration, self._latest_weights)
         self._announce()
 
@@ -239,7 +238,7 @@ class Session:
         for kind, warning in self.warnings().items():
             if kind not in self._announced:
                 self._announced.add(kind)
-                self.directory.append_log(f"warning: {warning}")
+                self.plan.directory.append_log(f"warning: {warning}")
                 self.progress.say(f"warning: {warning}")
 
     def warnings(self) -> dict[str, str]:
@@ -254,10 +253,11 @@ class Session:
         """Write down all that the run needs to go on as if nothing had happened."""
         self.log()
         extents = {
-            name: (found.length, found.digest) for name, found in self.directory.extents().items()
+            name: (found.length, found.digest)
+            for name, found in self.plan.directory.extents().items()
         }
         state = {**self.state.state_dict(), "extents": extents}
-        checkpoints.save(self.directory.path, self.learner.iteration, state)
+        checkpoints.save(self.plan.directory.path, self.learner.iteration, state)
         self._saved_at = time.monotonic()
 
 

@@ -16,7 +16,7 @@ from tiny import synthetic_domains
 from robustmd.cli import main
 from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
 from robustmd.training import run as run_module
-from robustmd.training.data_record import example_sheet
+from robustmd.training.summary import example_sheet
 
 
 @pytest.fixture
