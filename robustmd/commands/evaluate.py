@@ -20,7 +20,12 @@ from robustmd.errors import UserError, listed
 from robustmd.registry import BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.environment import allow_tf32, choose_device, resolve_precision
+from robustmd.training.environment import (
+    allow_tf32,
+    choose_device,
+    memory_for,
+    resolve_precision,
+)
 from robustmd.training.images import resident_splits
 from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
@@ -84,7 +89,11 @@ def _final_model(
 ) -> torch.nn.Module:
     state = checkpoints.load_final_model(directory.path)
     facts = BackboneFacts(len(domains.classes), domains.image_size)
-    with torch.device("meta"):  # sizes alone: whatever config.yaml says, it takes no memory
+    too_large = memory_for(f"the model that {directory.path / files.CONFIG} names")
+    with (
+        too_large,
+        torch.device("meta"),
+    ):  # sizes alone: whatever config.yaml says, it takes no memory
         expected = build_backbone(config.backbone, facts).state_dict()
     sizes = {name: getattr(value, "shape", None) for name, value in state.items()}
     if sizes != {name: value.shape for name, value in expected.items()}:

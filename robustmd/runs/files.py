@@ -57,16 +57,20 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> int:
     """A descriptor of the plain file `path`.
 
     Raises:
-        OSError: it is a symbolic link, a pipe, a folder or a device; its folder is a link; or the
-            system refuses.
+        OSError: it is a symbolic link, a pipe, a folder or a device; its folder is a link; it would
+            be written and has a second name; or the system refuses.
     """
     with _named_in_errors(path):
         if path.is_symlink() or path.parent.is_symlink():
             raise OSError(errno.ELOOP, "is reached by a symbolic link: not followed")
         descriptor = os.open(path, flags | _OWN_ONLY, 0o666)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        problem = "" if stat.S_ISREG(found.st_mode) else "is not a file"
+        if found.st_nlink > 1 and flags & (os.O_WRONLY | os.O_RDWR):
+            problem = "is one file with another (a hard link): not written; put a copy in its place"
+        if problem:
             os.close(descriptor)
-            raise OSError(errno.EINVAL, "is not a file")
+            raise OSError(errno.EINVAL, problem)
     return descriptor
 
 

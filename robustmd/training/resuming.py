@@ -51,7 +51,7 @@ def is_finished(plan: Plan) -> bool:
         raise UserError(
             f"{directory.path}: damaged: config.yaml lacks settings; force=true trains it anew"
         )
-    if recorded != canonical(plan.identity):
+    if recorded != canonical(plan.identity) or there.get("seed") != config.seed:
         raise UserError(
             f"{directory.path}: holds a run of other settings (see its config.yaml); {ELSE}"
         )

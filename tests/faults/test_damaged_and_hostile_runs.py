@@ -80,6 +80,28 @@ def test_a_link_is_not_followed(
     assert state_of(victim) == before
 
 
+@pytest.mark.parametrize("name", ["lock", "train.log"])
+def test_a_file_that_lies_elsewhere_as_well_is_not_written(
+    train: Train, cut_off: Path, victim: Path, tmp_path: Path, name: str
+) -> None:
+    run = copied(cut_off, tmp_path)
+    (victim / "file").write_bytes((run / name).read_bytes() or b"precious")
+    before = (victim / "file").read_bytes()
+    replaced(run / name, lambda path: path.hardlink_to(victim / "file"))
+    assert "a hard link" in refused(train, run)
+    assert (victim / "file").read_bytes() == before
+
+
+def test_a_model_beyond_all_memory_is_a_line(finished: Path, tmp_path: Path) -> None:
+    run = copied(finished, tmp_path)
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config["backbone"]["width"] = 1e300
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    code, _, said = outcome_of(["evaluate", str(run)])
+    assert code == 2
+    assert "too little memory for the model" in said
+
+
 def test_a_link_above_the_run_is_not_followed(
     train: Train, cut_off: Path, victim: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,13 @@ def test_the_same_on_other_data_is_refused(train: Train, monkeypatch: pytest.Mon
         train()
     assert other.fingerprint[:12] in str(error.value)
     assert summary(outcome.directory)["status"] == "finished"
+
+
+def test_a_copy_under_another_seed_is_not_that_seeds_run(train: Train) -> None:
+    directory = train().directory
+    shutil.copytree(directory, directory.with_name("seed=7"))
+    with pytest.raises(UserError, match="other settings"):
+        train("seed=7")
 
 
 def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
