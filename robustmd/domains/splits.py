@@ -27,8 +27,8 @@ def hold_out(data: DomainSet, share: float, seed: int) -> DomainSet:
     drawn_as: dict[tuple[int, int], str] = {}
     domains = []
     for domain in data.domains:
-        # Domains of the same images (see noise_and_rotation.py) hold out the same ones: what one of them is
-        # validated on, no other is trained on.
+        # Domains of the same images (see noise_and_rotation.py) hold out the same ones: what one
+        # of them is validated on, no other is trained on.
         same = id(domain.train.images), id(domain.train.rows)
         name = drawn_as.setdefault(same, domain.name)
         domains.append(_split(domain, share, seed, name))
