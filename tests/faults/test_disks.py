@@ -117,14 +117,6 @@ def test_a_folder_that_is_removed_under_way(
     assert differences(train(outputs, "method=opt").directory, finished) == []
 
 
-def test_a_file_in_the_way_is_named(train: Train, cut_off: Path, tmp_path: Path) -> None:
-    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
-    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
-    (run / "summary.json").unlink()
-    (run / "summary.json").mkdir()
-    assert "damaged: summary.json: is not a file" in refused(train, tmp_path / "outputs")
-
-
 def test_a_clock_that_is_set_back(
     train: Train, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,6 @@
 """Writing a run directory: identity, whole files, checkpoints, one writer."""
 
 import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import IO, Any
@@ -173,29 +171,3 @@ def test_a_final_model_is_loaded_as_data_only(
 def test_a_missing_final_model_is_said(run: RunDirectory) -> None:
     with pytest.raises(UserError, match="no final model"):
         checkpoints.load_final_model(run.path)
-
-
-HOLD = """
-import sys, time
-from pathlib import Path
-from robustmd.runs.writer import RunDirectory
-with RunDirectory(Path(sys.argv[1])).locked():
-    print("taken", flush=True)
-    time.sleep(60)
-"""
-
-
-def test_a_second_writer_is_told_who_holds_the_run_and_a_dead_one_holds_nothing(
-    tmp_path: Path,
-) -> None:
-    other = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert other.stdout is not None
-    assert other.stdout.readline() == "taken\n"
-    with pytest.raises(UserError, match=f"process {other.pid} on"), RunDirectory(tmp_path).locked():
-        pass
-    other.kill()
-    other.wait()
-    with RunDirectory(tmp_path).locked():
-        pass
