@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import yaml
 from faults.conftest import Train
 from faults.fuzzing import outcome_of
