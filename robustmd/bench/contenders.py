@@ -10,12 +10,12 @@ from robustmd.bench.timing import Step
 from robustmd.bench.workload import Workload
 from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BatchStream
-from robustmd.training.captured import WARM_UP, GraphCapture, side_stream
+from robustmd.training.cuda_graphs import WARM_UP, GraphCapture, side_stream
+from robustmd.training.fast_iteration import ready_iteration
 from robustmd.training.history import Clock, History
 from robustmd.training.images import resident_splits
 from robustmd.training.learner import build_learner
 from robustmd.training.pool import TrainingPool
-from robustmd.training.starting import ready_iteration
 
 
 def bare(workload: Workload, domains: DomainSet, device: torch.device, precision: str) -> Step:

@@ -32,13 +32,13 @@ class Run(Protocol):
     def measure_if_due(self) -> None: ...
     def check_stop(self) -> None: ...
     def full_losses(self) -> torch.Tensor: ...
-    def keep(self) -> None: ...
+    def after_iteration(self) -> None: ...
 
 
 def train(run: Run, iteration: Iteration) -> None:
     """Train to the last iteration T: Alg. 1 and 2, with every rule for the weights p.
 
-    `iteration` is `iterate`, or does the same faster (see captured.py).
+    `iteration` is `iterate`, or does the same faster (see cuda_graphs.py).
 
     The model's step takes p_t, and p_{t+1} comes from the same losses, at W_t. p is never
     differentiated through. Nothing in an iteration makes the host wait for the device.
@@ -54,7 +54,7 @@ def train(run: Run, iteration: Iteration) -> None:
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
             adversary.update(run.full_losses())  # f(W_t), [K], over the whole training sets
         iteration(learner, run.batches, run.pool, run.history, run.clock)
-        run.keep()
+        run.after_iteration()
         run.measure_if_due()
 
 

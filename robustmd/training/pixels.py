@@ -94,43 +94,37 @@ def noise_table(sigma: float) -> torch.Tensor:
     return (z * sigma).round().clamp(-BRIGHTEST, BRIGHTEST).to(torch.int16)
 
 
-def with_noises(
-    images: torch.Tensor, keys: torch.Tensor, tables: torch.Tensor, starts: torch.Tensor
-) -> torch.Tensor:
-    """The same as `with_noise` for images of different σ.
-
-    Args:
-        images: uint8 [m, H, W, 3].
-        keys: int64 [m], any values.
-        tables: several of `noise_table` one after another, on the images' device.
-        starts: int64 [m], where in it each image's table begins.
-    """
-    order = starts.argsort(stable=True)  # one table at a time: that one stays in a CPU's cache
-    parts = images.index_select(0, order), keys[order], tables, starts[order]
-    return torch.empty_like(images).index_copy_(0, order, with_noise(*parts))
-
-
 def with_noise(
     images: torch.Tensor,
     keys: torch.Tensor,
-    table: torch.Tensor,
-    table_starts: torch.Tensor | None = None,
+    tables: torch.Tensor,
+    starts: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """uint8 [m, H, W, 3]: the images with the noise of their keys.
 
     Args:
         images: uint8 [m, H, W, 3].
         keys: int64 [m], any values.
-        table: of `noise_table`, on the images' device.
-        table_starts: see `with_noises`.
+        tables: `noise_table`, or several one after another, on the images' device.
+        starts: int64 [m], where in the tables each image's begins; None: at 0.
     """
+    if starts is None:
+        return _noisy(images, keys, tables, None)
+    order = starts.argsort(stable=True)  # one table at a time: that one stays in a CPU's cache
+    noisy = _noisy(images.index_select(0, order), keys[order], tables, starts[order])
+    return torch.empty_like(images).index_copy_(0, order, noisy)
+
+
+def _noisy(
+    images: torch.Tensor, keys: torch.Tensor, tables: torch.Tensor, starts: torch.Tensor | None
+) -> torch.Tensor:
     pixels = images[0].numel()
     words = torch.arange(1, -(-pixels // 4) + 1, device=keys.device) * GOLDEN
     bits = mixed(keys[:, None] + words).view(torch.int16)[:, :pixels]
     places = bits.int().add_(QUANTILES // 2)  # index_select is several times faster than [...]
-    if table_starts is not None:
-        places += table_starts[:, None].int()
-    noise = table.index_select(0, places.view(-1)).view(images.shape)
+    if starts is not None:
+        places += starts[:, None].int()
+    noise = tables.index_select(0, places.view(-1)).view(images.shape)
     return noise.add_(images).clamp_(0, BRIGHTEST).to(torch.uint8)
 
 

@@ -17,7 +17,7 @@ from robustmd.runs import files
 from robustmd.runs.identity import canonical, config_hash, run_folder
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.environment import resolve_precision
-from robustmd.training.other_runs import FinishedRuns, recorded_identity
+from robustmd.training.finished_runs import FinishedRuns, recorded_identity
 
 
 @dataclass(frozen=True)

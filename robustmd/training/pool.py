@@ -18,7 +18,6 @@ from robustmd.training.pixels import (
     normalised,
     turned,
     with_noise,
-    with_noises,
 )
 
 
@@ -155,11 +154,8 @@ class Shelf:
             if noise_keys is None:
                 own = sent(rows * self._variants + variants, self.device)
                 noise_keys = keys_of_images(self._noise_starts[0 if mine is None else mine], own)
-            keys = sent(noise_keys, self.device)
-            if mine is None:
-                images = with_noise(images, keys, self._tables)
-            else:
-                images = with_noises(images, keys, self._tables, self._table_starts[mine])
+            starts = None if mine is None else self._table_starts[mine]
+            images = with_noise(images, sent(noise_keys, self.device), self._tables, starts)
         return images, self._labels[sent(positions + offset * self._variants, self.device)]
 
     def _variant_of(self, variants: torch.Tensor, whose: torch.Tensor | None) -> torch.Tensor:

@@ -18,7 +18,7 @@ from robustmd.runs.identity import canonical
 from robustmd.runs.reader import judge, status_of
 from robustmd.runs.untrusted import Unreadable, read_record
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.other_runs import recorded_identity
+from robustmd.training.finished_runs import recorded_identity
 from robustmd.training.plan import Plan
 from robustmd.training.session import Session
 

@@ -26,7 +26,7 @@ from robustmd.training.plan import Plan
 from robustmd.training.progress import RunProgress
 from robustmd.training.resuming import changed_code, go_on, is_finished
 from robustmd.training.session import Session
-from robustmd.training.stopping import Interrupted, StopRequest
+from robustmd.training.signals import Interrupted, StopRequest
 from robustmd.training.summary import data_warnings, example_sheet, summarise, verdict
 
 

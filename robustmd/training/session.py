@@ -12,6 +12,7 @@ from torch import nn
 from robustmd.runs import checkpoints
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream
+from robustmd.training.fast_iteration import ready_iteration
 from robustmd.training.history import Diverged, History
 from robustmd.training.images import ResidentExamples, resident_splits, where_images_are
 from robustmd.training.learner import build_learner
@@ -21,9 +22,8 @@ from robustmd.training.plan import Plan
 from robustmd.training.pool import TrainingPool
 from robustmd.training.progress import RunProgress
 from robustmd.training.seeds import stream
-from robustmd.training.starting import ready_iteration
+from robustmd.training.signals import StopRequest
 from robustmd.training.state import RunState
-from robustmd.training.stopping import StopRequest
 
 TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made of
 
@@ -124,9 +124,9 @@ class Session:
         self._check_finite("train", measures)
         return torch.tensor([m.loss for m in measures.values()], device=self.plan.device)
 
-    def keep(self) -> None:
-        """After an iteration: read the history where it is full, save a checkpoint where one is
-        due; after the last no more of them."""
+    def after_iteration(self) -> None:
+        """Read the history where it is full; save a checkpoint where one is due, but none after the
+        last iteration."""
         if self.history.full or self._is_last:
             self.log()
         if not self._is_last and self._checkpoint_is_due():
@@ -221,7 +221,7 @@ class Session:
         """Read the device's history and append what falls on a log interval."""
         self.clock.settle()
         rows, every = self.history.read(), self.plan.config.logging.every
-        self.state.saw(rows)
+        self.state.count(rows)
         for row in rows:
             if row.iteration in (1, self.iterations) or row.iteration % every == 0:
                 losses = zip(self.plan.trained, row.weights, row.batch_losses, strict=True)

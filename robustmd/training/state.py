@@ -23,7 +23,7 @@ class RunState:
     """With the rows already written, all that a run needs to go on as if nothing had happened.
 
     learner: model, optimizer, adversary. watch: of its weights. clock: the seconds spent.
-    weight_sums: Σ_t p_t over the iterations that `saw` was told of. marginal_error: the largest
+    weight_sums: Σ_t p_t over the iterations counted. marginal_error: the largest
     that Sinkhorn's sweeps left, for OT. resumed: a note for every time that it was taken up again.
     """
 
@@ -37,8 +37,8 @@ class RunState:
         self.marginal_error = 0.0
         self.resumed: list[str] = []
 
-    def saw(self, rows: Sequence[Row]) -> None:
-        """The next iterations' weights and losses."""
+    def count(self, rows: Sequence[Row]) -> None:
+        """Take in the weights and losses of the next iterations."""
         for row in rows:
             if self._is_watched:
                 self.watch.see(row)

@@ -19,7 +19,7 @@ from robustmd.runs.comparison import IDENTICAL, compare
 from robustmd.runs.reader import Run, collect
 from robustmd.training import run as run_module
 from robustmd.training.batches import BLOCK, BatchStream
-from robustmd.training.captured import CapturedIteration, why_not
+from robustmd.training.cuda_graphs import CapturedIteration, why_not
 from robustmd.training.history import Clock, Diverged, History
 from robustmd.training.images import resident_splits
 from robustmd.training.learner import Learner, build_learner

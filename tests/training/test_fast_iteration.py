@@ -10,8 +10,8 @@ from tiny import parts, rows_of, summary
 from torch import nn
 
 from robustmd.errors import UserError
-from robustmd.training import images, starting
-from robustmd.training.captured import CapturedIteration
+from robustmd.training import fast_iteration, images
+from robustmd.training.cuda_graphs import CapturedIteration
 from robustmd.training.learner import Learner
 from robustmd.training.loop import iterate
 
@@ -69,13 +69,13 @@ def captured_with(
 ) -> tuple[Any, list[str]]:
     """The iteration that a run gets whose graphs are what `capture` makes, and what was said."""
     made, said = parts(CPU, f"method={method}"), []
-    monkeypatch.setattr(starting, "why_not", lambda *_: None)
+    monkeypatch.setattr(fast_iteration, "why_not", lambda *_: None)
     monkeypatch.setattr(
-        starting, "CapturedIteration", functools.partial(CapturedIteration, capture=capture)
+        fast_iteration, "CapturedIteration", functools.partial(CapturedIteration, capture=capture)
     )
     before = made[0].weights_hash(), made[0].adversary.p.clone()
-    plain = starting.Effect.of(iterate, *made)
-    iteration = starting._captured(*made, said.append, plain)
+    plain = fast_iteration.Effect.of(iterate, *made)
+    iteration = fast_iteration._captured(*made, said.append, plain)
     assert made[0].weights_hash() == before[0]
     assert torch.equal(made[0].adversary.p, before[1])
     assert made[0].iteration == 0
@@ -148,7 +148,7 @@ def test_a_choice_for_speed_that_fails_is_dropped_with_a_line(
     made, said = parts(CPU, "method=minimax"), []
     broken_step(made[0], works, RuntimeError("no kernel\nat all"))
     weights = made[0].weights_hash()
-    starting._plain_effect(*made, said.append)
+    fast_iteration._plain_effect(*made, said.append)
     assert said == [f"without {name}: no kernel" for name in dropped]
     assert made[0].weights_hash() == weights
     rows_of(made, iterate, 2)  # and so it goes on
@@ -159,7 +159,7 @@ def test_what_plain_torch_cannot_do_either_is_raised(error: RuntimeError) -> Non
     made = parts(CPU)
     broken_step(made[0], lambda learner: False, error)
     with pytest.raises(type(error)):
-        starting._plain_effect(*made, lambda line: None)
+        fast_iteration._plain_effect(*made, lambda line: None)
 
 
 def test_a_copy_that_cannot_be_pinned_is_made_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

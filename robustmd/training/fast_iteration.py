@@ -11,7 +11,7 @@ import torch
 from robustmd import settings
 from robustmd.errors import UserError
 from robustmd.training.batches import BatchStream
-from robustmd.training.captured import CapturedIteration, as_before, why_not
+from robustmd.training.cuda_graphs import CapturedIteration, as_before, why_not
 from robustmd.training.history import Clock, History
 from robustmd.training.images import why_not_pinned
 from robustmd.training.learner import Learner

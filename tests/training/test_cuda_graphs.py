@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny import parts, rows_of
 
-from robustmd.training.captured import CapturedIteration, as_before, why_not
+from robustmd.training.cuda_graphs import CapturedIteration, as_before, why_not
 from robustmd.training.history import Clock, History
 from robustmd.training.loop import iterate
 
