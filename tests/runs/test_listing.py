@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from robustmd.runs.command import remove
 
 from robustmd import cli
 from robustmd.errors import UserError
 from robustmd.runs import lock
+from robustmd.runs.cleaning import remove
 from robustmd.runs.listing import differences, list_runs
 
 
