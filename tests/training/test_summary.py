@@ -1,0 +1,67 @@
+"""What a run keeps of its data: licences, duplicates, examples."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from tiny import summary, synthetic_domains
+
+from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
+from robustmd.training import run as run_module
+from robustmd.training.summary import example_sheet
+
+
+def licensed(*licences: str) -> DomainSet:
+    plain = synthetic_domains()
+    domains = [
+        Domain(
+            d.name,
+            replace(d.train, images=d.train.images.copy()),
+            replace(d.test, images=d.test.images.copy()),
+            licence=licence,
+        )
+        for d, licence in zip(plain, licences, strict=True)
+    ]
+    a, b = domains
+    b.train.images[0] = a.train.images[0]
+    a.test.images[1] = a.train.images[0]
+    return DomainSet(plain.name, tuple(domains), plain.classes, plain.fingerprint)
+
+
+def test_a_run_records_licences_duplicates_and_examples(train, monkeypatch, tmp_path: Path) -> None:
+    found = licensed(CC_BY_4, NON_COMMERCIAL)
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: found)
+    outcome = train("method=opt", f"paths.cache={tmp_path / 'cache'}")
+    said = summary(outcome.directory)
+    assert said["licences"] == {"a": CC_BY_4, "b": NON_COMMERCIAL}
+    assert "the same image in two splits of a domain: 1 of a test are in train" in said["warnings"]
+    assert any(line.startswith("the same image in two domains") for line in said["warnings"])
+    picture = (outcome.directory / "examples.png").read_bytes()
+    assert picture == example_sheet(found)
+    log = (outcome.directory / "train.log").read_text()
+    assert log.count("warning: the same image in two domains") == 1
+
+
+def test_no_example_of_what_may_not_be_shown_is_kept(train, monkeypatch, tmp_path: Path) -> None:
+    found = licensed("", NON_COMMERCIAL)
+    monkeypatch.setattr(run_module, "load_domains", lambda config, say: found)
+    outcome = train("method=even", f"paths.cache={tmp_path / 'cache'}")
+    assert outcome.status == "finished"
+    assert not (outcome.directory / "examples.png").exists()
+
+
+def test_the_sheet_of_a_run_stays_small() -> None:
+    rng = np.random.default_rng(0)
+
+    def split(count: int) -> tuple[np.ndarray, np.ndarray]:
+        images = rng.integers(0, 256, (count, 96, 96, 3), dtype=np.uint8)
+        return images, np.arange(count) % 24
+
+    plain = DomainSet.from_tensors({f"d{k}": (*split(48), *split(24)) for k in range(16)})
+    domains = [Domain(d.name, d.train, d.test, licence=CC_BY_4) for d in plain]
+    sheet = example_sheet(DomainSet("toy", tuple(domains), plain.classes, "f" * 64))
+    assert sheet is not None
+    assert len(sheet) < 600_000  # of noise, which no PNG makes smaller
+    assert Image.open(io.BytesIO(sheet)).format == "PNG"
