@@ -75,7 +75,7 @@ class FigureData:
         title: str,
         what: str,
         panels: Sequence[Panel],
-        there: Sequence[object],
+        there: Sequence[object] = (),
         *,
         shown: Sequence[object] = (),
         bands: str = "",
@@ -87,19 +87,20 @@ class FigureData:
 
         Args:
             what: the caption's beginning, before what line and band are and `more`.
-            there: the rows that could be shown; `shown`: those that are, where not each is a line.
+            there: the rows of the table that could be shown; `shown`: those that are, where not
+                each of them is a line.
             bands: what line and band are, where they are not of seeds.
             alt: in place of the lines' last values.
             layout: see `line_figure`.
         """
         lines = [line for panel in panels for line in panel.lines]
         count = len(shown) or len({line.label for line in lines})
+        missing = left_out_words(self.section, count, len(there)) if there else ""
         ends = "; ".join(f"{panel.title}: {endings(panel.lines)}" for panel in panels)
-        words = f"{bands or self.band_words(lines)}{more}"
         return Drawing(
             name,
             title,
-            f"{what} {words}{left_out_words(self.section, count, len(there))}",
+            f"{what} {bands or self.band_words(lines)}{more}{missing}",
             alt or f"{title} over the iterations; at the end: {ends}",
             line_figure(self.section.data, panels, **layout),
         )

@@ -75,8 +75,6 @@ def draw_curves(data: FigureData) -> Drawing | None:
         f"{left.capitalize()} of the training losses (left) and {right} (right) for several λ, "
         "one row for each method.",
         panels,
-        found,
-        shown=found,
         columns=2,
     )
 
@@ -133,8 +131,6 @@ def draw_worst(data: FigureData) -> Drawing | None:
         "small λ follows the worst domain, large λ stays near the prior)."
         f"{f' Dotted: {across[0].label}.' if across else ''}",
         panels,
-        found,
-        shown=found,
         alt=f"Worst test accuracy by λ: {'; '.join(said)}",
         names_below=True,
     )

@@ -139,13 +139,12 @@ class _Plane:
         at = self._place(group)
         if at is None:
             return
-        bars = []
-        for quantity, middle, (low, high) in zip(self.quantities, at, self.limits, strict=True):
-            half = group.estimate(quantity).spread(self.kind)
-            ends = [[min(half, middle - low)], [min(half, high - middle)]] if half else None
-            bars.append(ends)
-        x, y = at
-        self.axis.errorbar([x], [y], bars[1], bars[0], elinewidth=0.7, **look)
+        (x, y), (across, up) = at, self.limits
+        wide, high = (group.estimate(q).spread(self.kind) or 0.0 for q in self.quantities)
+        bar: Style = {"color": look["color"], "linewidth": 0.7, "zorder": look["zorder"]}
+        self.axis.plot(np.clip([x - wide, x + wide], *across), [y, y], **bar)
+        self.axis.plot([x, x], np.clip([y - high, y + high], *up), **bar)
+        self.axis.plot(x, y, **look)
 
     def _name(self, point: Fixed) -> None:
         """The point's weights beside it."""
