@@ -33,7 +33,8 @@ def letters_of(label: str) -> int:
 def log_labels(axis: Axis, low: float, high: float) -> None:
     """Labels of an axis from `low` to `high` such as 0.2, not 2 × 10⁻¹; those at 2 and 5 only
     where there are few decades."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1e3 else (1,)))
+    few = high / low < 1e3
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if few else LogLocator(numticks=6))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
 

@@ -10,7 +10,7 @@ from robustmd.report.aggregate import Group
 from robustmd.report.estimate import SPREAD_WORDS, SpreadKind
 from robustmd.report.figures.drawing import Drawing, chosen, grid, left_out_words
 from robustmd.report.figures.figure_data import FigureData
-from robustmd.report.figures.labels import add_legend
+from robustmd.report.figures.labels import add_legend, log_labels
 from robustmd.report.front import Fixed, Front
 from robustmd.report.numbers import range_text
 from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
@@ -102,6 +102,9 @@ class _Plane:
             self.axis.set(**{f"{name}lim": (low / room, high * room)})
         if zoomed:
             self.axis.locator_params(nbins=5)
+        else:
+            for axis, ends in zip((self.axis.xaxis, self.axis.yaxis), self.limits, strict=True):
+                log_labels(axis, *ends)
 
     def fill(self, learned: Sequence[tuple[Group, Style]]) -> None:
         """All that is in the figure."""
