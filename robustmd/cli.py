@@ -117,5 +117,7 @@ def guarded(command: Callable[[], int]) -> int:
             print(f"robustmd: {name}…: a longer name than files can have here", file=sys.stderr)
             return 2
         print(*map(printable, traceback.format_exc().splitlines()), sep="\n", file=sys.stderr)
-        print("robustmd: this is a bug of ours; the lines above say where", file=sys.stderr)
+        from robustmd.config.plugins import whose
+
+        print(f"robustmd: {whose(error)}", file=sys.stderr)
         return 1

@@ -53,7 +53,8 @@ def _is_cost(value: Any) -> bool:
     return square and all(is_number(x) and x >= 0 for row in value for x in row)
 
 
-POSITIVE = Allowed("a number > 0", lambda v: is_number(v) and v > 0)
+# Smaller ones are 0 once they are squared, as λ is in c*.
+POSITIVE = Allowed("a number > 0", lambda v: is_number(v) and v > 1e-150)
 NOT_NEGATIVE = Allowed("a number >= 0", lambda v: is_number(v) and v >= 0)
 BELOW_ONE = Allowed("a number in [0, 1)", lambda v: is_number(v) and 0 <= v < 1)
 SHARE = Allowed("a number in (0, 1)", lambda v: is_number(v) and 0 < v < 1)

@@ -250,6 +250,13 @@ DATA = Registry(
 )
 
 
+def modules_registered() -> frozenset[str]:
+    """The modules outside this package that registered something."""
+    options = [schema for group in (METHODS, BACKBONES, DATA) for schema in group.values()]
+    names = {one.__module__ for one in [*options, *(metric.of for metric in METRICS.values())]}
+    return frozenset(name for name in names if name.partition(".")[0] != "robustmd")
+
+
 def method(
     name: str,
     *,

@@ -87,13 +87,15 @@ def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Confi
 def _final_model(
     directory: RunDirectory, config: settings.Config, domains: DomainSet
 ) -> torch.nn.Module:
+    recorded = (directory.record(files.SUMMARY) or {}).get("sha256")
+    wanted = recorded.get(files.FINAL_MODEL) if isinstance(recorded, dict) else None
     state = checkpoints.load_final_model(directory.path)
+    if wanted not in (None, files.sha256(directory.path / files.FINAL_MODEL)):
+        raise UserError(f"{directory.path}: its final model is not the one that it finished with")
     facts = BackboneFacts(len(domains.classes), domains.image_size)
     too_large = memory_for(f"the model that {directory.path / files.CONFIG} names")
-    with (
-        too_large,
-        torch.device("meta"),
-    ):  # sizes alone: whatever config.yaml says, it takes no memory
+    # sizes alone: whatever config.yaml says, it takes no memory
+    with too_large, torch.device("meta"):
         expected = build_backbone(config.backbone, facts).state_dict()
     sizes = {name: getattr(value, "shape", None) for name, value in state.items()}
     if sizes != {name: value.shape for name, value in expected.items()}:

@@ -121,5 +121,16 @@ def described(config: Config) -> list[dict[str, str | None]]:
     ]
 
 
+def whose(error: BaseException) -> str:
+    """Who is to look for the cause of an exception that nobody expected, for the last line."""
+    from robustmd.registry import modules_registered  # noqa: PLC0415
+
+    theirs = {getattr(sys.modules[n], "__file__", None): n for n in modules_registered()}
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename in theirs:
+            return f"it was raised in {theirs[frame.filename]}, line {frame.lineno}"
+    return "this is a bug of ours; the lines above say where"
+
+
 def _sha256(path: str | None) -> str | None:
     return None if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -162,9 +162,8 @@ def _from_config(config: Mapping[str, Any]) -> Iterator[str]:
             if key != f"{part}.name":
                 yield f"++{key}={hydra_value(value)}"
     paths = config.get("paths")
-    for key in ("data", "cache"):  # where the bytes are that it read
-        if isinstance(paths, Mapping) and paths.get(key) is not None:
-            yield f"paths.{key}={hydra_value(paths[key])}"
+    if isinstance(paths, Mapping) and paths.get("data") is not None:
+        yield f"paths.data={hydra_value(paths['data'])}"  # where the bytes are that it read
     yield f"seed={config.get('seed', 0)}"
 
 
