@@ -77,11 +77,6 @@ def _harmonic(c: float, total_steps: int) -> float:
     return math.log(total_steps / c + 1) if c > 0 else math.log(total_steps) + 1
 
 
-def theory_step(step: int, lam: float, c: float = 0.0) -> float:
-    """η_p of Theorem 2 (c = 0) and Theorem 3: 1/(λ(t + c)), t = 1, 2, …"""
-    return 1 / (arguments.positive("lam", lam) * (arguments.count("step", step) + c))
-
-
 def lemma1_adversary_step(gamma: float, total_steps: int, num_domains: int) -> float:
     """η_p of Lemma 1 (convex): 2 sqrt(2 log K)/(γ √T)."""
     return _root_log(num_domains) * 2 / (arguments.positive("gamma", gamma) * total_steps**0.5)

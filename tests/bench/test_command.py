@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from robustmd.backbones.alexnet import AlexNet
 from robustmd.bench import study, workload
 from robustmd.cli import main
-from robustmd.settings import AlexNet
 
 
 def test_help_names_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
