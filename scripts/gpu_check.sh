@@ -14,11 +14,14 @@ fi
   echo "gpu_check: torch finds no CUDA device here" >&2
   exit 2
 }
-# The package is run from the checkout, where conf/ stands beside it and not in it.
+# The package is run from the checkout, where conf/ stands beside it and not in it, and the sweeper
+# not where Hydra looks for it.
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 cp -r robustmd "$here/robustmd"
 cp -r conf "$here/robustmd/conf"
+mkdir "$here/hydra_plugins"
+cp -r robustmd/config/sweeper "$here/hydra_plugins/robustmd"
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 status=0
 # Only the files that have GPU tests: others import what such a machine may lack.

@@ -15,15 +15,15 @@ from robustmd.ranges import Tune
 from robustmd.settings import METHODS
 
 MOST = 10_000  # configurations of a method
-INDIVIDUALS = 2  # domains whose individual models `regret` takes its f* from
 
 
-def drawn_rows(tune: Mapping[str, Any]) -> list[dict[str, Any]]:
+def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[dict[str, Any]]:
     """The rows of `hydra.sweeper.tune`: individual models first, then method by method.
 
     Args:
         tune: `configurations` >= 1 of each method; `seed` >= 0; `every_method`, ranges of keys that
             all methods tune, as {training.learning_rate: {log: [0.005, 0.1]}}.
+        num_domains: K; `regret` takes its f* from individual models of all of them.
 
     Raises:
         UserError: it is none.
@@ -43,7 +43,7 @@ def drawn_rows(tune: Mapping[str, Any]) -> list[dict[str, Any]]:
             "more, every_method: {KEY: {log: [LOW, HIGH]}}}"
         )
     rows = []
-    for k in range(INDIVIDUALS):
+    for k in range(num_domains):
         rows += _configurations("individual", common, count, seed, {"method.domain": k})
     for name in METHODS:
         if METHODS.flag(name, "fair"):

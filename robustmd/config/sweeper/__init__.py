@@ -74,7 +74,7 @@ class RowsSweeper(Sweeper):
         typed = {_key(o): o for o in parser.parse_overrides(list(arguments))}
         rows = self._rows
         if self._tune is not None:
-            rows = [*rows, *drawn_rows(self._tune)]
+            rows = [*rows, *drawn_rows(self._tune, len(self._names()))]
         _check_sections(typed)
         choosing = [key for key in typed if any(key in row for row in rows)]
         chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
