@@ -11,6 +11,7 @@ from robustmd.config.plugins import (
     imports_of,
     imports_of_experiments,
     load_plugins,
+    whose,
     without_imports,
 )
 from robustmd.errors import UserError
@@ -123,3 +124,15 @@ def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, tex
     with pytest.raises(UserError, match=words) as error:
         load_plugins(["the_code"])
     assert "\n" not in str(error.value)
+
+
+def test_an_error_in_own_code_is_not_called_ours(tmp_path, monkeypatch):
+    (tmp_path / "their_code.py").write_text("def build():\n    return 1 // 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import their_code
+
+    monkeypatch.setattr("robustmd.registry.modules_registered", lambda: {"their_code"})
+    with pytest.raises(ZeroDivisionError) as error:
+        their_code.build()
+    assert whose(error.value) == "it was raised in their_code, line 2"
+    assert "a bug of ours" in whose(KeyError("x"))

@@ -148,13 +148,3 @@ def test_a_run_of_own_code_that_was_killed_goes_on(installed: Path, tmp_path: Pa
     for name in ("weights.csv", "measures.csv"):
         (a,), (b,) = (tmp_path.glob(f"{top}/blobs/*/*/*/{name}") for top in ("twin", "outputs"))
         assert a.read_bytes() == b.read_bytes()
-
-
-def test_an_error_in_own_code_is_not_called_ours(installed: Path, tmp_path: Path) -> None:
-    text = "import robustmd\n@robustmd.method('bad')\nclass Bad(robustmd.Settings):\n"
-    (tmp_path / "bad.py").write_text(
-        f"{text}    def build(self, facts):\n        return facts.no\n"
-    )
-    done = run(installed, tmp_path, "train", "imports=[bad]", "method=bad")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "robustmd: it was raised in bad, line 5"

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from robustmd.errors import UserError
-from robustmd.settings import GROUPS, OPTIONS, SECTIONS
+from robustmd.settings import GROUPS, OPTIONS, SECTIONS, Top
 from robustmd.typed import typed, unknown_key
 
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
@@ -35,8 +35,8 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
         return f"{option[1]}={option[2]}: no such option; allowed: {names}{own}"
     group = re.search(r"Could not override '([^']+)'", text)
     if group:
-        top = [*GROUPS, "seed", "force", "resume", "logging", "checkpoint", "paths"]
-        return unknown_key(group[1].partition("@")[0], top)
+        top = [*GROUPS, *SECTIONS, *(item.name for item in dataclasses.fields(Top))]
+        return unknown_key(re.split("[@.]", group[1])[0], list(dict.fromkeys(top)))
     value = _value_error(error, text, arguments)
     if value is not None:
         return value

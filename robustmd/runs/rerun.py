@@ -75,7 +75,9 @@ def _settled(text: str, folder: object) -> tuple[str, str]:
     key, value, is_plain = _parsed(text)
     if not is_plain or text != printable(text):
         shown = printable(text[:SHOWN]) + "…" * (len(text) > SHOWN)
-        raise Unreadable(f"{shown}: is no plain setting, so no command is made of it")
+        own = key.partition(".")[0] in OPTIONS and key not in _known_keys()
+        hint = "; a key of your own code is known with imports=[MODULE]" if own else ""
+        raise Unreadable(f"{shown}: is no plain setting, so no command is made of it{hint}")
     is_path = key in PATHS or (key == WEIGHTS and value not in NO_FILE)
     if not is_path or value is None or str(value).startswith(("/", "~")):
         return key, text

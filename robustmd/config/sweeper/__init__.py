@@ -80,7 +80,7 @@ class RowsSweeper(Sweeper):
         chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
         params = [_param(key, value) for key, value in self._params.items() if key not in typed]
         if self._leave_one_out and "data.unseen" not in typed:
-            params.append(f"++data.unseen={','.join(f'[{hydra_value(n)}]' for n in self._names())}")
+            params.append(_each_unseen(self._names(), self.config.data.name))
         swept = [
             *parser.parse_overrides(params),
             *(o for k, o in typed.items() if k not in choosing),
@@ -113,6 +113,15 @@ class RowsSweeper(Sweeper):
         from robustmd.config.composing import domain_names  # noqa: PLC0415 - may load the data
 
         return domain_names(self.config)
+
+
+def _each_unseen(names: Sequence[str], data: str) -> str:
+    if len(names) < 3:
+        raise UserError(
+            f"hydra.sweeper.leave_one_out=true: data={data} has {len(names)} domains; it needs "
+            "three or more, as data=folder data.root=DIR may have"
+        )
+    return f"++data.unseen={','.join(f'[{hydra_value(name)}]' for name in names)}"
 
 
 def _plain(value: Any) -> Any:
