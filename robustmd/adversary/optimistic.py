@@ -11,11 +11,11 @@ class OptimisticAscent(ProjectedAscent):
 
         p_{t+1} = Π_Δ(p_t + η_t (ĥᵗ + f̂ᵗ − f̂ᵗ⁻¹)),    f̂⁰ = f̂¹
 
-    Optimistic gradient ascent (Rakhlin and Sridharan, NeurIPS 2013; for games Daskalakis, Ilyas,
-    Syrgkanis and Zeng, ICLR 2018): descent against plain ascent spirals away from a saddle point,
-    and the correction f̂ᵗ − f̂ᵗ⁻¹ takes that drift away. Only the losses are extrapolated: the
-    regularizer's gradient is known. The arguments are those of `ProjectedAscent`; no bound on the
-    regret is proved with the theory's step.
+    Optimistic gradient ascent with one sequence (Daskalakis, Ilyas, Syrgkanis and Zeng, ICLR 2018;
+    Mokhtari, Ozdaglar and Pattathil, AISTATS 2020): descent against plain ascent spirals away from
+    a saddle point, and the correction f̂ᵗ − f̂ᵗ⁻¹ takes that drift away. Only the losses are
+    extrapolated: the regularizer's gradient is known. The arguments are those of
+    `ProjectedAscent`; no bound on the regret is proved with the theory's step.
     """
 
     last: Tensor
