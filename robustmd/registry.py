@@ -21,8 +21,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
+from robustmd.config.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Grid, Tune
 from robustmd.errors import UserError
-from robustmd.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Grid, Tune
 
 
 def key(

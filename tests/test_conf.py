@@ -8,8 +8,8 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 import robustmd
-from robustmd.settings import OPTIONS, validate
-from robustmd.typed import typed
+from robustmd.config.settings import OPTIONS, validate
+from robustmd.config.typed import typed
 
 CONF = Path(robustmd.__file__).parent.parent / "conf"
 PARTS = {"fair"}  # no group to choose from: what presets are made of

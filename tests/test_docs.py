@@ -12,11 +12,11 @@ from hydra import compose, initialize_config_module
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
+from robustmd.config.ranges import ANYTHING
+from robustmd.config.settings import leaves_of, validate
+from robustmd.config.typed import typed
 from robustmd.methods import build_adversary
-from robustmd.ranges import ANYTHING
 from robustmd.registry import METHODS, MethodFacts
-from robustmd.settings import leaves_of, validate
-from robustmd.typed import typed
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "methods"

@@ -3,7 +3,7 @@
 import pytest
 from tiny import composed
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.data_sets.pets import Pets
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES

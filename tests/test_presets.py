@@ -14,11 +14,11 @@ from omegaconf import OmegaConf
 
 import robustmd
 from robustmd.config.draws import draws
+from robustmd.config.ranges import log
+from robustmd.config.settings import validate
 from robustmd.config.sweeper import RowsSweeper
+from robustmd.config.typed import typed
 from robustmd.errors import UserError
-from robustmd.ranges import log
-from robustmd.settings import validate
-from robustmd.typed import typed
 
 CONF = Path(robustmd.__file__).parent.parent / "conf" / "experiment"
 PRESETS = {
@@ -90,7 +90,7 @@ def test_leave_one_out_keeps_each_domain_out_in_turn():
 
 
 def test_the_fair_protocol_draws_as_many_configurations_for_every_method():
-    from robustmd.settings import METHODS
+    from robustmd.config.settings import METHODS
 
     found = list(jobs("mini_fair", "seed=0"))
     counts = Counter(one.method.name for one in found)
@@ -174,8 +174,8 @@ def test_the_sweeps_of_lambda_are_of_one_method(name, method):
 
 def test_tables_of_digits_share_their_runs_with_the_sweep_of_lambda():
     """A finished run of one preset is found by the other."""
+    from robustmd.config.settings import as_dict, number_changing
     from robustmd.runs.identity import config_hash
-    from robustmd.settings import as_dict, number_changing
 
     def hashes(name):
         return {config_hash(number_changing(as_dict(one))) for one in jobs(name, "seed=0")}

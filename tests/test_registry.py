@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import robustmd
-import robustmd.settings  # registers what is built in
+import robustmd.config.settings  # registers what is built in
 from robustmd.config.plugins import (
     imports_of,
     imports_of_experiments,
@@ -14,8 +14,8 @@ from robustmd.config.plugins import (
     whose,
     without_imports,
 )
+from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
-from robustmd.ranges import POSITIVE
 from robustmd.registry import METHODS, METRICS, Registry
 
 

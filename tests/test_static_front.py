@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustmd import settings
+from robustmd.config import settings
+from robustmd.config.ranges import DISTRIBUTION
 from robustmd.errors import UserError
 from robustmd.methods.even import Even
-from robustmd.ranges import DISTRIBUTION
 from robustmd.registry import BACKBONES
 from robustmd.static_front import front_point
 

@@ -14,7 +14,8 @@ import pytest
 import torch
 from hydra import compose, initialize_config_module
 
-from robustmd import settings
+from robustmd.config import settings
+from robustmd.config.typed import typed
 from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BatchStream
 from robustmd.training.history import Clock, History
@@ -22,7 +23,6 @@ from robustmd.training.images import resident_splits
 from robustmd.training.learner import Learner, build_learner
 from robustmd.training.loop import Iteration
 from robustmd.training.pool import TrainingPool
-from robustmd.typed import typed
 
 
 def synthetic_domains(seed: int = 0, examples: int = 60) -> DomainSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from robustmd.ranges import COUNT_OR_ZERO, POSITIVE
+from robustmd.config.ranges import COUNT_OR_ZERO, POSITIVE
 from robustmd.registry import BackboneFacts, Settings, backbone, key
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from robustmd.paths import whole
-from robustmd.ranges import WEIGHTS
+from robustmd.config.paths import whole
+from robustmd.config.ranges import WEIGHTS
 from robustmd.registry import BackboneFacts, Settings, backbone, key
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from robustmd import settings
 from robustmd.bench.timing import Step
 from robustmd.bench.workload import Workload
+from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BatchStream
 from robustmd.training.cuda_graphs import WARM_UP, GraphCapture, side_stream

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from robustmd import settings
 from robustmd.backbones.alexnet import AlexNet
 from robustmd.backbones.resnet18 import ResNet18
+from robustmd.config import settings
 from robustmd.data_sets.digits_mini import DigitsMini
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.noise_and_rotation import rotated_grid

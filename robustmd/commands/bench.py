@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustmd.config.ranges import DEVICE
 from robustmd.console import make_console
 from robustmd.errors import UserError
-from robustmd.ranges import DEVICE
 
 EPILOG = """\
 Times, in turns in one process: the bare model on one batch; even, opt and ot as `train` runs them;

@@ -14,8 +14,8 @@ from robustmd.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from robustmd.config.settings import Config
     from robustmd.domains.domain import DomainSet
-    from robustmd.settings import Config
 
 OVERRIDES = ("data", "paths", "seed")  # what can change what is loaded
 ROWS = 40  # domains on a sheet: more would make it taller than pictures can be shown
@@ -90,8 +90,8 @@ def _form(path: Path) -> str:
 def _config(overrides: Sequence[str]) -> Config:
     """Composed and checked as train does it."""
     from robustmd.config.composing import composed_config  # noqa: PLC0415
-    from robustmd.settings import validate  # noqa: PLC0415 - not needed for --help
-    from robustmd.typed import typed  # noqa: PLC0415
+    from robustmd.config.settings import validate  # noqa: PLC0415 - not needed for --help
+    from robustmd.config.typed import typed  # noqa: PLC0415
 
     config = typed(composed_config(overrides))
     validate(config)

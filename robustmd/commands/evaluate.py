@@ -11,9 +11,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from robustmd import settings
 from robustmd.backbones import build_backbone
+from robustmd.config import settings
 from robustmd.config.loading import load_domains
+from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
@@ -29,7 +30,6 @@ from robustmd.training.environment import (
 from robustmd.training.images import resident_splits
 from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
-from robustmd.typed import typed_from_file
 
 # What does not make it another model or another data set:
 CHANGEABLE = ("runtime", "paths", "data.verify", "data.root", "data.manifest", "data.outside")

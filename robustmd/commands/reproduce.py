@@ -11,15 +11,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.config.loading import load_domains
+from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
 from robustmd.errors import UserError
 from robustmd.runs.comparison import IDENTICAL, Comparison, compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
 from robustmd.training.run import run as train
-from robustmd.typed import typed_from_file
 
 CHANGEABLE = ("paths", "runtime", "checkpoint", "logging", "data.root", "data.manifest")
 EPILOG = """\

@@ -17,8 +17,8 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from robustmd import settings
 from robustmd.commands.failures import Failure, append_failure, read_failures
+from robustmd.config import settings
 from robustmd.config.composing import (
     as_typed,
     check_arguments,
@@ -29,10 +29,10 @@ from robustmd.config.composing import (
 )
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import config_folders, load_plugins
+from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
 from robustmd.runs.identity import run_folder
-from robustmd.typed import typed
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome

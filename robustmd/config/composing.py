@@ -15,9 +15,9 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top
+from robustmd.config.typed import typed, unknown_key
 from robustmd.errors import UserError
-from robustmd.settings import GROUPS, OPTIONS, SECTIONS, Top
-from robustmd.typed import typed, unknown_key
 
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
 _VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep

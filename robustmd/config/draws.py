@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from robustmd.config.ranges import Tune
+from robustmd.config.settings import METHODS
 from robustmd.errors import UserError
-from robustmd.ranges import Tune
-from robustmd.settings import METHODS
 
 MOST = 10_000  # configurations of a method
 

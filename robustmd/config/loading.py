@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from robustmd.config.settings import Config, trained_domains
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts
-from robustmd.settings import Config, trained_domains
 
 if TYPE_CHECKING:
     from robustmd.domains.domain import DomainSet

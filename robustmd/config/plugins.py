@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from robustmd.errors import UserError
 
 if TYPE_CHECKING:
-    from robustmd.settings import Config
+    from robustmd.config.settings import Config
 
 GROUP = "robustmd.plugins"  # of entry points
 VARIABLE = "ROBUSTMD_IMPORTS"  # names modules for every command, with commas between
@@ -80,7 +80,7 @@ def load_plugins(modules: Sequence[str]) -> None:
     found = entry_points(group=GROUP)
     named += [(f"entry point {point.name} of {GROUP}", point.module) for point in found]
     if named:
-        importlib.import_module("robustmd.settings")  # what is built in has its names first
+        importlib.import_module("robustmd.config.settings")  # what is built in has its names first
     for written, name in named:
         _load(written, name)
 

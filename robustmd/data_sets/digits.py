@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from robustmd.config.ranges import one_of
 from robustmd.errors import UserError
-from robustmd.ranges import one_of
 from robustmd.registry import DataFacts, Settings, data, key
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from robustmd.config.ranges import SIGMAS
 from robustmd.data_sets.digits import OneOfDigits
-from robustmd.ranges import SIGMAS
 from robustmd.registry import DataFacts, data, key
 
 if TYPE_CHECKING:

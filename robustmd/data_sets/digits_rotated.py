@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from robustmd.config.ranges import ANGLES, SEED, SOME_SIGMAS
 from robustmd.data_sets.digits import OneOfDigits
 from robustmd.errors import UserError
-from robustmd.ranges import ANGLES, SEED, SOME_SIGMAS
 from robustmd.registry import DataFacts, data, key
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
-from robustmd.paths import whole
-from robustmd.ranges import IMAGE_SIDE, SEED, SHARE, one_of
+from robustmd.config.paths import whole
+from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, one_of
 from robustmd.registry import DataFacts, Settings, data, key
 
 if TYPE_CHECKING:

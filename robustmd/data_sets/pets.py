@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Optional
 
-from robustmd.ranges import CLASSES, IMAGE_SIDE
+from robustmd.config.ranges import CLASSES, IMAGE_SIDE
 from robustmd.registry import DataFacts, Settings, data, key
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from robustmd.config.ranges import SIGMAS, one_of
 from robustmd.data_sets.pets import Pets
-from robustmd.ranges import SIGMAS, one_of
 from robustmd.registry import DataFacts, data, key
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from robustmd import adversary
+from robustmd.config.ranges import COST, COUNT, DISTRIBUTION, POSITIVE, log, one_of
 from robustmd.methods.checks import refuse_unread
-from robustmd.ranges import COST, COUNT, DISTRIBUTION, POSITIVE, log, one_of
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from robustmd import adversary
-from robustmd.ranges import DISTRIBUTION, SHARE_OR_ALL, grid, uniform
+from robustmd.config.ranges import DISTRIBUTION, SHARE_OR_ALL, grid, uniform
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Optional
 
 from robustmd import adversary
+from robustmd.config.ranges import COUNT_OR_ZERO, DISTRIBUTION
 from robustmd.errors import UserError
-from robustmd.ranges import COUNT_OR_ZERO, DISTRIBUTION
 from robustmd.registry import MethodFacts, Settings, key, method
 from robustmd.static_front import front_point
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.ranges import NOT_NEGATIVE, POSITIVE, grid, log
+from robustmd.config.ranges import NOT_NEGATIVE, POSITIVE, grid, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

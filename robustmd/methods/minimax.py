@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Optional
 
 from robustmd import adversary
+from robustmd.config.ranges import DISTRIBUTION, POSITIVE, choice, grid, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
-from robustmd.ranges import DISTRIBUTION, POSITIVE, choice, grid, one_of
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Optional, Union
 
 from robustmd import adversary
+from robustmd.config.ranges import AUTO_OR_NOT_NEGATIVE, DISTRIBUTION, POSITIVE, grid, log, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
-from robustmd.ranges import AUTO_OR_NOT_NEGATIVE, DISTRIBUTION, POSITIVE, grid, log, one_of
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from robustmd import adversary
+from robustmd.config.ranges import COST, COUNT, POSITIVE
 from robustmd.methods.opt import Opt
-from robustmd.ranges import COST, COUNT, POSITIVE
 from robustmd.registry import MethodFacts, key, method
 
 

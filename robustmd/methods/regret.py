@@ -6,8 +6,8 @@ import dataclasses
 from typing import Optional
 
 from robustmd import adversary
+from robustmd.config.ranges import NUMBERS
 from robustmd.methods.opt import Opt
-from robustmd.ranges import NUMBERS
 from robustmd.registry import FinishedRuns, MethodFacts, key, method
 
 

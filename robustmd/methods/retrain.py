@@ -6,8 +6,8 @@ import dataclasses
 from typing import Optional
 
 from robustmd import adversary
+from robustmd.config.ranges import DISTRIBUTION
 from robustmd.errors import UserError
-from robustmd.ranges import DISTRIBUTION
 from robustmd.registry import FinishedRuns, MethodFacts, Settings, key, method
 
 

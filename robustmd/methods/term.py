@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from robustmd import adversary
-from robustmd.ranges import DISTRIBUTION, NUMBER, grid, log
+from robustmd.config.ranges import DISTRIBUTION, NUMBER, grid, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

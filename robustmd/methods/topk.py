@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robustmd import adversary
+from robustmd.config.ranges import COUNT, choice, shares
 from robustmd.errors import UserError, listed
-from robustmd.ranges import COUNT, choice, shares
 from robustmd.registry import MethodFacts, Settings, key, method
 
 

@@ -5,9 +5,9 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from robustmd.config.settings import OPTIONS, SECTIONS, places_of
 from robustmd.runs.identity import canonical
 from robustmd.runs.run import Run
-from robustmd.settings import OPTIONS, SECTIONS, places_of
 
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
 NO_NUMBER = {"evaluation.predictions", "evaluation.metrics"}

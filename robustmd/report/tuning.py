@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robustmd.config.settings import TUNED as TUNED_IN_TRAINING
 from robustmd.report.aggregate import Section
 from robustmd.report.compute import total_seconds
 from robustmd.report.names import clean
@@ -14,7 +15,6 @@ from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selected
 from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
 from robustmd.runs.run import Run
-from robustmd.settings import TUNED as TUNED_IN_TRAINING
 
 # What a configuration of a method may choose beside the method's own keys; all else is the ground
 # that the methods share.

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Config, leaves_of
 from robustmd.errors import printable
 from robustmd.runs.untrusted import Unreadable
-from robustmd.settings import GROUPS, OPTIONS, SECTIONS, Config, leaves_of
 
 DEPTH = 4  # <outputs>/<data>/<method>/<8 hex>/seed=<n>
 CHANGING = ("training", "evaluation")  # what else can change a number

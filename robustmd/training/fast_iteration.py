@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.errors import UserError
 from robustmd.training.batches import BatchStream
 from robustmd.training.cuda_graphs import CapturedIteration, as_before, why_not

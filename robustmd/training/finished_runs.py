@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robustmd import settings
+from robustmd.config import settings
+from robustmd.config.paths import whole
+from robustmd.config.ranges import DISTRIBUTION, is_number
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
-from robustmd.paths import whole
-from robustmd.ranges import DISTRIBUTION, is_number
 from robustmd.runs.identity import canonical
 from robustmd.runs.reader import Run, collect
 from robustmd.runs.rerun import hydra_value

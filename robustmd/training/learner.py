@@ -14,11 +14,11 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import update_bn
 
-from robustmd import settings
 from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
 from robustmd.backbones import build_backbone
 from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
+from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.methods import build_adversary
 from robustmd.registry import BACKBONES, METHODS, BackboneFacts, MethodFacts

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from robustmd import settings
 from robustmd.backbones.networks.pretrained import WeightsFile
+from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.runs import files

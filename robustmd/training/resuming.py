@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files

@@ -14,8 +14,8 @@ from unicodedata import normalize
 import torch
 from rich.console import Console
 
-from robustmd import settings
 from robustmd.backbones.networks.pretrained import find_weights
+from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed

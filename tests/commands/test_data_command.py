@@ -125,7 +125,7 @@ def test_duplicates_are_found_and_a_sheet_drawn(data, photos: Path, tmp_path: Pa
 
 
 def test_without_a_name_every_data_set_is_listed(data, tmp_path: Path) -> None:
-    from robustmd.settings import OPTIONS
+    from robustmd.config.settings import OPTIONS
 
     code, out, _ = data()
     assert code == 0

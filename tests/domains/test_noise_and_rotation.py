@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates

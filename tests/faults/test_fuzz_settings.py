@@ -6,7 +6,7 @@ import pytest
 from faults.fuzzing import ends_well, fuzz
 from hypothesis import strategies as st
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
 

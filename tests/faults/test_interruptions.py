@@ -16,11 +16,11 @@ from tiny import signalled_at
 
 from robustmd.commands import failures as sweep
 from robustmd.commands import train as command
+from robustmd.config.typed import literal, typed_from_file
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
 from robustmd.training import run, session, signals
-from robustmd.typed import literal, typed_from_file
 
 
 def notes_of(run: Path) -> list[str]:

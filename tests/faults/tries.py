@@ -17,7 +17,8 @@ from faults.faulty_os import FaultyOS
 from rich.console import Console
 from tiny import composed
 
-from robustmd import cli, settings
+from robustmd import cli
+from robustmd.config import settings
 from robustmd.runs import checkpoints, files
 from robustmd.training import run as run_module
 

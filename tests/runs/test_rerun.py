@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from tiny import composed
 
+from robustmd.config.settings import as_dict, number_changing
 from robustmd.errors import printable
 from robustmd.runs import rerun
 from robustmd.runs.identity import config_hash
 from robustmd.runs.untrusted import Unreadable
-from robustmd.settings import as_dict, number_changing
 
 
 def test_what_was_typed_is_typed_again_but_for_where_and_how() -> None:

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from tiny import composed, rows, summary
 
+from robustmd.config.settings import settled
 from robustmd.errors import UserError
 from robustmd.runs import files
-from robustmd.settings import settled
 
 Train = Callable[..., Any]
 

@@ -24,10 +24,10 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from robustmd.config.draws import drawn_rows
+from robustmd.config.settings import SECTIONS, leaves_of
+from robustmd.config.typed import unknown_key
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
-from robustmd.settings import SECTIONS, leaves_of
-from robustmd.typed import unknown_key
 
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
 Row = Mapping[str, Any]

@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any
 
 from robustmd.adversary import Adversary, Fixed, NoRegularizer
+from robustmd.config.ranges import Grid
 from robustmd.methods import build_adversary
-from robustmd.ranges import Grid
 from robustmd.registry import METHODS, MethodFacts, Settings
 
 FAMILIES = (

@@ -13,10 +13,10 @@ from unicodedata import normalize
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
+from robustmd.config.paths import cache_folder, data_folder, whole
+from robustmd.config.ranges import ANYTHING, NAMES, Allowed
+from robustmd.config.settings import OPTIONS, SECTIONS, Config, Paths, Top, leaves, leaves_of
 from robustmd.errors import UserError
-from robustmd.paths import cache_folder, data_folder, whole
-from robustmd.ranges import ANYTHING, NAMES, Allowed
-from robustmd.settings import OPTIONS, SECTIONS, Config, Paths, Top, leaves, leaves_of
 
 
 def typed(composed: DictConfig) -> Config:

@@ -17,8 +17,7 @@ import robustmd.backbones
 import robustmd.data_sets
 import robustmd.methods
 import robustmd.metrics  # noqa: F401 - each registers its options
-from robustmd.errors import UserError, listed
-from robustmd.ranges import (
+from robustmd.config.ranges import (
     ANYTHING,
     BELOW_ONE,
     COUNT,
@@ -31,6 +30,7 @@ from robustmd.ranges import (
     one_of,
     setting,
 )
+from robustmd.errors import UserError, listed
 from robustmd.registry import BACKBONES, DATA, METHODS, METRICS
 
 TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best

@@ -8,11 +8,9 @@ import pytest
 from omegaconf import OmegaConf
 from tiny import composed
 
-from robustmd import settings
+from robustmd.config import settings
 from robustmd.config.composing import composed_config, with_names_as_text
-from robustmd.errors import UserError
-from robustmd.registry import METHODS
-from robustmd.settings import (
+from robustmd.config.settings import (
     as_dict,
     domains_per_batch,
     identity_of,
@@ -20,7 +18,9 @@ from robustmd.settings import (
     settled,
     validate,
 )
-from robustmd.typed import typed
+from robustmd.config.typed import typed
+from robustmd.errors import UserError
+from robustmd.registry import METHODS
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
 OF_METHOD = {
