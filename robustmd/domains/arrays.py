@@ -19,7 +19,7 @@ from robustmd.domains.checksums import (
     new_array_digest,
     update_array_digest,
 )
-from robustmd.domains.lock import share
+from robustmd.domains.shared_folders import share
 from robustmd.runs.files import write_atomically
 
 DTYPES = (np.dtype("uint8"), np.dtype("<i8"))  # pixels and labels; nothing else is kept

@@ -23,7 +23,7 @@ import numpy as np
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, DomainSet, Examples
 from robustmd.domains.listing import few
-from robustmd.domains.lock import make_folder
+from robustmd.domains.shared_folders import make_folder
 from robustmd.runs.files import write_atomically
 
 PROBE_BYTES = 1024

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from robustmd.domains.lock import held, make_folder
+from robustmd.domains.shared_folders import make_folder
+from robustmd.runs.lock import held
 
 Say = Callable[[str], None]
 TIMEOUT = 20.0  # seconds without a byte
@@ -63,11 +64,11 @@ def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
 
     Raises FetchError.
     """
-    target, lock = folder / origin.name, folder / f"{origin.name}.lock"
+    target, lock = folder / origin.name, folder.resolve() / f"{origin.name}.lock"
     part = folder / f".{origin.name}.part"
     try:
         make_folder(folder)
-        with held(lock, f"fetching {origin.name}", say):
+        with held(lock, say, waiting_for=f"fetching {origin.name}"):
             if not target.exists():
                 shutil.rmtree(part, ignore_errors=True)  # of one that was killed
                 try:

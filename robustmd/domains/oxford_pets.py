@@ -18,8 +18,8 @@ from robustmd.domains.breeds import Breed
 from robustmd.domains.checksums import file_md5, stamp_of
 from robustmd.domains.fetch import FetchError, Origin, fetch_file, origin
 from robustmd.domains.listing import Listed, few, shown
-from robustmd.domains.lock import held
 from robustmd.errors import UserError
+from robustmd.runs.lock import held
 
 Say = Callable[[str], None]
 NAME = "vgg"
@@ -43,7 +43,7 @@ def have_vgg(data_dir: Path, *, fetch: bool, say: Say) -> None:
         published = origin(name)
         try:
             archive = _archive(published, folder, fetch, say)
-            with held(folder / f"{name}.lock", f"unpacking {name}", say):
+            with held(folder.resolve() / f"{name}.lock", say, waiting_for=f"unpacking {name}"):
                 if not is_there(folder):
                     _unpack(archive, published.md5, say)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""One writer a run: a lock that names its holder and goes when the holder does.
+"""One process at a time: a lock file that names its holder and is free when the holder ends.
 
 The system keeps the lock (flock) and drops it when the process ends, however it ends. Where the
 file system has no such locks, or they end at the machine's border, the holder that the file names
@@ -9,6 +9,7 @@ is still being renewed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -69,23 +70,25 @@ class Holder:
 
 
 @contextlib.contextmanager
-def held(path: Path, say: Say = lambda _: None) -> Iterator[None]:
-    """Hold the lock file `path` for the block; a lock left behind by a dead process is taken over.
+def held(path: Path, say: Say = lambda _: None, *, waiting_for: str = "") -> Iterator[None]:
+    """Hold the lock file `path` for the block.
 
     Args:
-        path: made where it is not there; its folder must exist.
-        say: is told of a lock that is taken over, in one line.
+        path: made where it is not there, as open to others as its folder, which must exist.
+        say: is told in one line of a lock that is waited for or taken over.
+        waiting_for: what another holder is busy with, in words: it is waited for. Without it one
+            that is at work is an error, and one that ended without a word is replaced.
 
     Raises:
-        UserError: another process has it; says which.
-        OSError: `path` is no plain file, or the system refuses.
+        UserError: another process has it and is not waited for; says which.
+        OSError: `path` is no plain file, the system refuses, or has no locks to wait for.
     """
-    descriptor, locked = _opened_and_locked(path)
+    descriptor, locked = _opened_and_locked(path, say, waiting_for)
     try:
+        before = _read(descriptor)
         if not locked:
             say(f"{path.parent}: that file system gives no locks; the name in {path.name} must do")
-        before = _read(descriptor)
-        if before is not None:
+        if before is not None and not waiting_for:
             _take_over(before, path, locked, say)
         _write(descriptor, Holder.here())
         try:
@@ -119,21 +122,27 @@ def holder(path: Path) -> str | None:
         os.close(descriptor)
 
 
-def _opened_and_locked(path: Path) -> tuple[int, bool]:
+def _opened_and_locked(path: Path, say: Say, waiting_for: str) -> tuple[int, bool]:
     """A descriptor of the file, and whether the system's lock is on it (else it has none)."""
-    patience = time.monotonic() + PATIENCE
+    patience, told = time.monotonic() + PATIENCE, False
     while True:
         descriptor = files.opened(path, os.O_RDWR | os.O_CREAT)
+        with contextlib.suppress(OSError):  # somebody else's file
+            path.chmod(path.parent.stat().st_mode & 0o666)
         locked = _flock(descriptor)
-        if locked is not False and _is_still(path, descriptor):
+        if locked is not False and _is_still(path, descriptor) and (locked or not waiting_for):
             return descriptor, bool(locked)
         named = _read(descriptor)
         os.close(descriptor)
-        if locked is False:
-            alive = named is not None and (named.is_alive or not named.is_here)
-            if alive or time.monotonic() > patience:
+        if locked is None and waiting_for:
+            raise OSError(errno.ENOLCK, "that file system gives no locks", str(path))
+        alive = named is not None and (named.is_alive or not named.is_here)
+        if locked is False and not told and (alive or time.monotonic() > patience):
+            if not waiting_for:
                 raise _busy(path, named)
-            time.sleep(0.05)  # held for a moment by one that looks who holds it
+            say(f"{named or 'another process'} is busy with {waiting_for}; waiting for it")
+            told = True
+        time.sleep(0.05)  # it may be held for a moment by one that looks who holds it
 
 
 def _take_over(before: Holder, path: Path, locked: bool, say: Say) -> None:
@@ -203,7 +212,7 @@ def _flock(descriptor: int, *, shared: bool = False) -> bool | None:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the opened file is the one at `path`: its run may have been removed in between."""
+    """Whether the opened file is the one at `path`: it may have been removed in between."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
