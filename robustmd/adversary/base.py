@@ -35,7 +35,8 @@ class Adversary(PreciseModule):
         prior: q, K weights that are not negative and sum to 1; None: uniform.
 
     Attributes:
-        weights: p_t, float32 [K] on the losses' device, sums to 1 within 1e-6. Updated in place:
+        weights: p_t, float32 [K] on the losses' device, sums to 1 within 1e-6 (of a `signed` rule,
+            within 1e-6 of its largest weight). Updated in place:
             never call `update` between the weighted sum and `backward`; clone it to keep it.
         p: the same in float64, where the device has it.
         steps: t, the number of updates so far.
