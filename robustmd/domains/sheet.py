@@ -8,35 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import IO
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from robustmd.domains.domain import Domain, DomainSet
-from robustmd.domains.painting import (
-    GRAY,
-    LINE,
-    Picture,
-    Sheet,
-    Text,
-    fitting_size,
-    paint_pdf,
-    paint_png,
-    text_width,
-    wrapped,
-)
-from robustmd.fonts import NOTE, in_one_font
+from robustmd.fonts import NOTE, Font, in_one_font
 
-FORMS = {"png": paint_png, "pdf": paint_pdf}
 SMALLEST, LARGEST = 64, 96  # sides of a picture on the sheet, in pixels
 WIDTH = 1000  # that the columns may take
 GAP, CLASS_GAP, BAND_GAP, MARGIN = 3, 8, 16, 14
 NAME_WIDTH = 150
 FEW = 10  # columns that few classes are brought to
-SIZES = (14, 13, 12, 11, 10, 9)  # of letters, in pixels
-FOOT = 10
+SIZE, FOOT_SIZE = 11, 10  # of letters, in pixels
+LINE = 1.25  # height of a line, in sizes of its letters
+INK, GRAY = "#222222", "#777777"
+FORMS = {"png": 1, "pdf": 3}  # pixels of the file to a pixel of the sheet
 SEED = 0  # of the choice, whose places are the same in domains of one size
 
 
@@ -57,14 +47,14 @@ def draw_sheet(
     side: pixels that larger images are reduced to; smaller ones are enlarged by whole factors
     """
     shown = [d for d in data if only is None or d.name in only]
-    classes = list(range(len(data.classes)))
-    if most is not None and len(classes) * len(shown) > most:
-        keep = max(1, most // max(1, len(shown)))
-        classes = [len(classes) * i // keep for i in range(keep)]
-    count = max(1, FEW // len(classes))
+    columns = len(data.classes)
     if most is not None:
-        count = max(1, min(count, most // max(1, len(classes) * len(shown))))
-    FORMS[form](_Layout(data, shown, classes, count, side).sheet(), stream)
+        columns = min(columns, max(1, most // max(1, len(shown))))
+    classes = [len(data.classes) * i // columns for i in range(columns)]
+    count = max(1, FEW // columns)
+    if most is not None:
+        count = max(1, min(count, most // max(1, columns * len(shown))))
+    _Sheet(data, shown, classes, count, side).paint(stream, form)
 
 
 def evenly(names: Sequence[str], most: int) -> list[str]:
@@ -74,77 +64,91 @@ def evenly(names: Sequence[str], most: int) -> list[str]:
     return [names[round(i * (len(names) - 1) / (most - 1))] for i in range(most)]
 
 
-@dataclass
-class _Layout:
-    """Where everything goes. classes: indices of those shown; count: examples of each."""
+class _Sheet:
+    """Texts and pictures at their places in pixels; painted when the height is known.
 
-    data: DomainSet
-    shown: list[Domain]
-    classes: list[int]
-    count: int
-    side: int
+    classes: indices of those shown; count: examples of each
+    """
 
-    def sheet(self) -> Sheet:
-        names = {d.name: d.name.replace("_", " ") for d in self.shown}
-        name_size = fitting_size(names.values(), NAME_WIDTH, SIZES)
-        lines = {n: wrapped(text, name_size, NAME_WIDTH) for n, text in names.items()}
-        widest = max((text_width(x, name_size) for ls in lines.values() for x in ls), default=0)
-        left = MARGIN + math.ceil(widest) + 10
-        step = self.count * (self.width + GAP) - GAP + CLASS_GAP
-        bands = math.ceil(len(self.classes) / max(1, WIDTH // step))
-        columns = math.ceil(len(self.classes) / bands)
-        sheet = Sheet(max(left + columns * step - CLASS_GAP + MARGIN, 380), MARGIN)
-        for start in range(0, len(self.classes), columns):
-            band = self.classes[start : start + columns]
-            self.head(sheet, band, left, step)
-            for domain in self.shown:
-                middle = sheet.height + self.height / 2
-                for text, y in _stacked(lines[domain.name], middle, name_size):
-                    sheet.texts.append(Text(left - 10, y, text, name_size, "right"))
-                self.row(sheet, domain, band, left, step)
-                sheet.height += self.height + GAP
-            sheet.height += BAND_GAP
-        self.foot(sheet)
-        return sheet
+    def __init__(
+        self, data: DomainSet, shown: list[Domain], classes: list[int], count: int, side: int
+    ) -> None:
+        self.data, self.shown, self.count = data, shown, count
+        self.texts: list[tuple[float, float, str, int, str, str]] = []
+        self.pictures: list[tuple[int, int, Image.Image]] = []
+        height, width = data.image_size
+        self.zoom = max(1, min(SMALLEST, side) // max(height, width))
+        shrink = min(1.0, side / (self.zoom * max(height, width)))
+        enlarged = self.zoom * shrink
+        self.picture_size = max(1, round(width * enlarged)), max(1, round(height * enlarged))
+        names = [_wrapped(_words(d.name), SIZE, NAME_WIDTH) for d in shown]
+        widest = max((_length(line, SIZE) for lines in names for line in lines), default=0)
+        self.left = MARGIN + math.ceil(widest) + 10
+        self.step = count * (self.picture_size[0] + GAP) - GAP + CLASS_GAP
+        bands = math.ceil(len(classes) / max(1, WIDTH // self.step))
+        columns = math.ceil(len(classes) / bands)
+        self.width = max(self.left + columns * self.step - CLASS_GAP + MARGIN, 380)
+        self.height = MARGIN
+        for start in range(0, len(classes), columns):
+            band = classes[start : start + columns]
+            self.heads(band)
+            for domain, lines in zip(shown, names, strict=True):
+                middle = self.height + self.picture_size[1] / 2
+                self.text(lines, self.left - 10, middle, anchor="rm")
+                self.row(domain, band)
+                self.height += self.picture_size[1] + GAP
+            self.height += BAND_GAP
+        self.foot(classes)
 
-    def head(self, sheet: Sheet, band: list[int], left: int, step: int) -> None:
-        """The classes' names over their columns."""
-        width = step - 4
-        texts = [self.data.classes[c].replace("_", " ") for c in self.classes]
-        size = fitting_size(texts, width, SIZES)
-        lines = [wrapped(self.data.classes[c].replace("_", " "), size, width) for c in band]
-        height = max(map(len, lines)) * LINE * size
-        for i, texts in enumerate(lines):
-            centre = left + i * step + (step - CLASS_GAP) / 2
-            middle = sheet.height + height - len(texts) * LINE * size / 2  # they stand on the row
-            for text, y in _stacked(texts, middle, size):
-                sheet.texts.append(Text(centre, y, text, size, "centre"))
-        sheet.height += math.ceil(height) + 4
+    def text(
+        self,
+        lines: Sequence[str],
+        x: float,
+        middle: float,
+        *,
+        size: int = SIZE,
+        anchor: str = "mm",
+        colour: str = INK,
+    ) -> None:
+        """Lines below each other, centred on the height `middle`; anchor: as Pillow names them."""
+        first = middle - (len(lines) - 1) * LINE * size / 2
+        for i, line in enumerate(lines):
+            self.texts.append((x, first + i * LINE * size, line, size, anchor, colour))
 
-    def row(self, sheet: Sheet, domain: Domain, band: list[int], left: int, step: int) -> None:
+    def heads(self, band: list[int]) -> None:
+        """The classes' names over their columns, standing on the first row."""
+        names = [_wrapped(_words(self.data.classes[c]), SIZE, self.step - 4) for c in band]
+        self.height += math.ceil(max(map(len, names)) * LINE * SIZE)
+        for i, lines in enumerate(names):
+            centre = self.left + i * self.step + (self.step - CLASS_GAP) / 2
+            self.text(lines, centre, self.height - len(lines) * LINE * SIZE / 2)
+        self.height += 4
+
+    def row(self, domain: Domain, band: list[int]) -> None:
         """The examples of one domain; a dash where it has none of a class."""
-        targets = domain.train.targets
         noise = np.random.default_rng([SEED, self.data.names.index(domain.name)])
+        method = Image.Resampling.NEAREST if self.zoom > 1 else Image.Resampling.LANCZOS
         for i, label in enumerate(band):
-            x, y = left + i * step, sheet.height
-            places = np.flatnonzero(targets == label)
+            x = self.left + i * self.step
+            places = np.flatnonzero(domain.train.targets == label)
             choice = np.random.default_rng([SEED, label]).permutation(len(places))
             for j, place in enumerate(places[choice[: self.count]]):
-                pixels, zoom = self.scaled(domain.train.as_seen(int(place), noise))
-                sheet.pictures.append(Picture(x + j * (self.width + GAP), y, pixels, zoom))
+                seen = Image.fromarray(domain.train.as_seen(int(place), noise))
+                at = x + j * (self.picture_size[0] + GAP)
+                self.pictures.append((at, self.height, seen.resize(self.picture_size, method)))
             if not len(places):
-                centre = x + (step - CLASS_GAP) / 2
-                sheet.texts.append(Text(centre, y + self.height / 2, "–", 14, "centre", GRAY))
+                centre = x + (self.step - CLASS_GAP) / 2
+                self.text("–", centre, self.height + self.picture_size[1] / 2, colour=GRAY)
 
-    def foot(self, sheet: Sheet) -> None:
+    def foot(self, classes: list[int]) -> None:
         """Where the shown images come from, as their licences ask, and what is not shown."""
-        for line in self.remarks():
-            for text in wrapped(line, FOOT, sheet.width - 2 * MARGIN, most=4):
-                sheet.texts.append(Text(MARGIN, sheet.height, text, FOOT, colour=GRAY))
-                sheet.height += math.ceil(LINE * FOOT)
-        sheet.height += MARGIN - FOOT // 2
+        for remark in self.remarks(classes):
+            for line in _wrapped(remark, FOOT_SIZE, self.width - 2 * MARGIN, most=4):
+                self.text([line], MARGIN, self.height, size=FOOT_SIZE, anchor="lm", colour=GRAY)
+                self.height += math.ceil(LINE * FOOT_SIZE)
+        self.height += MARGIN - FOOT_SIZE // 2
 
-    def remarks(self) -> Iterator[str]:
+    def remarks(self, classes: list[int]) -> Iterator[str]:
         origins: dict[str, list[str]] = {}
         for domain in self.shown:
             origin = "; ".join(filter(None, (domain.source, domain.licence)))
@@ -157,42 +161,59 @@ class _Layout:
             yield "not shown: " + ", ".join(
                 f"{d.name} ({d.licence or 'no licence known'})" for d in hidden
             )
-        named = [d.name for d in self.shown] + [self.data.classes[c] for c in self.classes]
-        if any(in_one_font(name)[0] != name for name in named):
+        if any(in_one_font(line)[0] != line for _, _, line, *_ in self.texts):
             yield NOTE
-        if len(self.classes) < len(self.data.classes):
-            yield f"{len(self.classes)} of {len(self.data.classes)} classes"
+        if len(classes) < len(self.data.classes):
+            yield f"{len(classes)} of {len(self.data.classes)} classes"
 
-    # --- sizes -------------------------------------------------------------------------------
-
-    @property
-    def zoom(self) -> int:
-        return max(1, SMALLEST // max(self.data.image_size))
-
-    @property
-    def height(self) -> int:
-        return self.on_sheet()[0]
-
-    @property
-    def width(self) -> int:
-        return self.on_sheet()[1]
-
-    def on_sheet(self) -> tuple[int, int]:
-        """(height, width) of a picture on the sheet."""
-        height, width = (n * self.zoom for n in self.data.image_size)
-        shrink = min(1.0, self.side / max(height, width))
-        return max(1, round(height * shrink)), max(1, round(width * shrink))
-
-    def scaled(self, image: np.ndarray) -> tuple[np.ndarray, int]:
-        """The image reduced, or as it is with the factor to enlarge it by."""
-        if image.shape[:2] == self.on_sheet() or self.zoom > 1:
-            return image, self.zoom
-        small = Image.fromarray(image).resize((self.width, self.height), Image.Resampling.LANCZOS)
-        return np.asarray(small), 1
+    def paint(self, stream: IO[bytes], form: str) -> None:
+        scale = FORMS[form]
+        paper = Image.new("RGB", (scale * self.width, scale * self.height), "white")
+        for left, top, picture in self.pictures:
+            size = (scale * picture.width, scale * picture.height)
+            paper.paste(picture.resize(size, Image.Resampling.NEAREST), (scale * left, scale * top))
+        pen = ImageDraw.Draw(paper)
+        for x, y, text, letters, anchor, colour in self.texts:
+            shown, font = in_one_font(text)
+            place = (scale * x, scale * y)
+            pen.text(place, shown, fill=colour, font=_font(scale * letters, font), anchor=anchor)
+        paper.save(stream, form, resolution=96 * scale, quality=95)
 
 
-def _stacked(lines: list[str], middle: float, size: int) -> Iterator[tuple[str, float]]:
-    """Lines with the height of each one's middle, the whole being centred on `middle`."""
-    first = middle - (len(lines) - 1) * LINE * size / 2
-    for i, line in enumerate(lines):
-        yield line, first + i * LINE * size
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _wrapped(text: str, size: int, width: float, most: int = 3) -> list[str]:
+    """The text in at most `most` lines of at most `width` pixels; … where something is cut."""
+    lines: list[str] = []
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and _length(joined, size) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{lines[most - 1]}…"]
+    return [_cut(line, size, width) for line in lines] or [""]
+
+
+def _cut(line: str, size: int, width: float) -> str:
+    while len(line) > 1 and _length(line, size) > width:
+        line = f"{line.rstrip('…')[:-1]}…"
+    return line
+
+
+def _length(text: str, size: int) -> float:
+    """Pixels that a text takes."""
+    shown, font = in_one_font(text)
+    return _font(size, font).getlength(shown)
+
+
+@cache
+def _font(size: int, installed: Font | None) -> ImageFont.FreeTypeFont:
+    """None: matplotlib's own font, which knows most alphabets."""
+    import matplotlib  # noqa: PLC0415 - the rest of it is not loaded
+
+    own = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
+    return ImageFont.truetype(installed.path if installed else str(own), size)
