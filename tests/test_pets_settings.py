@@ -4,14 +4,14 @@ import pytest
 from tiny import composed
 
 from robustmd.config import settings
+from robustmd.config.identity import canonical, number_changing
 from robustmd.data_sets.pets import Pets
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES
-from robustmd.runs.identity import canonical
 
 
 def identity(*overrides: str) -> object:
-    return canonical(settings.number_changing(settings.as_dict(composed("data=pets", *overrides))))
+    return canonical(number_changing(settings.as_dict(composed("data=pets", *overrides))))
 
 
 def test_pets_bring_the_papers_backbone_and_training() -> None:

@@ -174,8 +174,8 @@ def test_the_sweeps_of_lambda_are_of_one_method(name, method):
 
 def test_tables_of_digits_share_their_runs_with_the_sweep_of_lambda():
     """A finished run of one preset is found by the other."""
-    from robustmd.config.settings import as_dict, number_changing
-    from robustmd.runs.identity import config_hash
+    from robustmd.config.identity import config_hash, number_changing
+    from robustmd.config.settings import as_dict
 
     def hashes(name):
         return {config_hash(number_changing(as_dict(one))) for one in jobs(name, "seed=0")}

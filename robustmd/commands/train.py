@@ -27,12 +27,12 @@ from robustmd.config.composing import (
     with_names_as_text,
     with_our_keys_added,
 )
+from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
-from robustmd.runs.identity import run_folder
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome
@@ -135,7 +135,7 @@ def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
         load_plugins(_modules(composed))
         config = typed(composed)
         names = config.data.names() or load_domains(config, lambda _: None).names
-        identity = settings.number_changing(settings.as_dict(settings.settled(config, names)))
+        identity = number_changing(settings.as_dict(settings.settled(config, names)))
     except UserError as error:
         if HydraConfig.get().mode == RunMode.MULTIRUN:
             _note(Failure.of(error, _title(HydraConfig.get())), failures)

@@ -5,8 +5,8 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from robustmd.config.settings import OPTIONS, SECTIONS, places_of
-from robustmd.runs.identity import canonical
+from robustmd.config.identity import canonical, places_of
+from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.runs.run import Run
 
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")

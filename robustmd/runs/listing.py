@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from robustmd.config.identity import canonical
 from robustmd.errors import UserError
 from robustmd.runs import files, lock
 from robustmd.runs.discovery import find_run_directories
-from robustmd.runs.identity import canonical
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
 from robustmd.runs.untrusted import Unreadable, read_record, read_table
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from robustmd.config import settings
+from robustmd.config.identity import canonical, identity_of
 from robustmd.config.paths import whole
 from robustmd.config.ranges import DISTRIBUTION, is_number
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
-from robustmd.runs.identity import canonical
 from robustmd.runs.reader import Run, collect
 from robustmd.runs.rerun import hydra_value
 
@@ -99,7 +99,7 @@ def recorded_identity(config: Mapping[str, Any], read: Mapping[str, Any]) -> Any
     """The canonical identity of a run, from its config.yaml and what it read (environment.json);
     None for what no run of ours wrote."""
     try:
-        return canonical(settings.identity_of(config, read))
+        return canonical(identity_of(config, read))
     except (KeyError, TypeError, AttributeError):
         return None
 

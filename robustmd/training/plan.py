@@ -11,10 +11,16 @@ import torch
 
 from robustmd.backbones.networks.pretrained import WeightsFile
 from robustmd.config import settings
+from robustmd.config.identity import (
+    canonical,
+    config_hash,
+    identity_of,
+    number_changing,
+    run_folder,
+)
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.runs import files
-from robustmd.runs.identity import canonical, config_hash, run_folder
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.environment import resolve_precision
 from robustmd.training.finished_runs import FinishedRuns, recorded_identity
@@ -81,7 +87,7 @@ class Plan:
         plain = settings.as_dict(config)
         sha256 = weights.sha256 if weights else None
         read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
-        identity, by_place = settings.identity_of(plain, read), settings.number_changing(plain)
+        identity, by_place = identity_of(plain, read), number_changing(plain)
         folder = _folder(config, read, identity, by_place)
         _refuse_links(folder, Path(config.paths.outputs))
         return cls(

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from robustmd.config import settings
+from robustmd.config.identity import canonical
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files
 from robustmd.runs.files import Extent
-from robustmd.runs.identity import canonical
 from robustmd.runs.reader import judge, status_of
 from robustmd.runs.untrusted import Unreadable, read_record
 from robustmd.runs.writer import RunDirectory

@@ -10,14 +10,8 @@ from tiny import composed
 
 from robustmd.config import settings
 from robustmd.config.composing import composed_config, with_names_as_text
-from robustmd.config.settings import (
-    as_dict,
-    domains_per_batch,
-    identity_of,
-    number_changing,
-    settled,
-    validate,
-)
+from robustmd.config.identity import identity_of, number_changing
+from robustmd.config.settings import as_dict, domains_per_batch, settled, validate
 from robustmd.config.typed import typed
 from robustmd.errors import UserError
 from robustmd.registry import METHODS

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
 from robustmd.config import settings
+from robustmd.config.identity import number_changing
 from robustmd.config.loading import load_domains
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates
@@ -263,7 +264,7 @@ def test_sigmas_of_copies_out_of_range(sigmas, one_line) -> None:
 def test_the_defaults_are_the_six_angles_and_whole_numbers_are_the_same_run() -> None:
     config = composed("data=digits_rotated")
     assert config.data.angles == SIX
-    assert settings.number_changing(settings.as_dict(config))["data"] == {"name": "digits_rotated"}
+    assert number_changing(settings.as_dict(config))["data"] == {"name": "digits_rotated"}
 
 
 @pytest.mark.parametrize(

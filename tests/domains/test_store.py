@@ -208,7 +208,7 @@ def test_who_may_only_read_uses_a_whole_store(kitchen, monkeypatch):
     kitchen.open()
     without_ctime(kitchen.folder)  # so that it would want the lock
 
-    def refused(*_):
+    def refused(*_, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr("robustmd.domains.store.held", refused)

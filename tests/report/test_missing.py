@@ -75,7 +75,8 @@ def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, tmp_path):
 
 
 def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs):
-    from robustmd.config.settings import as_dict, number_changing
+    from robustmd.config.identity import number_changing
+    from robustmd.config.settings import as_dict
     from robustmd.config.typed import typed
 
     overrides = ["method=ot", "data=digits_mini", "method.prior=[0.25,0.75]", "method.lam=0.5"]

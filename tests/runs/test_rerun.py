@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from tiny import composed
 
-from robustmd.config.settings import as_dict, number_changing
+from robustmd.config.identity import config_hash, number_changing
+from robustmd.config.settings import as_dict
 from robustmd.errors import printable
 from robustmd.runs import rerun
-from robustmd.runs.identity import config_hash
 from robustmd.runs.untrusted import Unreadable
 
 

@@ -10,9 +10,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from robustmd.config.identity import canonical, config_hash, run_folder
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints, files
-from robustmd.runs.identity import canonical, config_hash, run_folder
 from robustmd.runs.writer import RunDirectory
 
 IDENTITY = {"data": {"name": "digits"}, "method": {"name": "opt", "lam": 0.1}}

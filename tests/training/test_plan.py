@@ -12,10 +12,10 @@ from PIL import Image
 from rich.console import Console
 from tiny import composed, signalled_at, summary
 
-from robustmd.config.settings import as_dict, number_changing
+from robustmd.config.identity import number_changing, run_folder
+from robustmd.config.settings import as_dict
 from robustmd.errors import UserError
 from robustmd.report.settings_key import settings_of
-from robustmd.runs.identity import run_folder
 from robustmd.runs.reader import collect
 from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module

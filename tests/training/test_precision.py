@@ -9,9 +9,9 @@ import pytest
 import torch
 from tiny import composed, summary
 
-from robustmd.config.settings import as_dict, number_changing
+from robustmd.config.identity import config_hash, number_changing
+from robustmd.config.settings import as_dict
 from robustmd.errors import UserError
-from robustmd.runs.identity import config_hash
 from robustmd.training import environment
 from robustmd.training.environment import resolve_precision
 from robustmd.training.learner import InPrecision

@@ -1,0 +1,98 @@
+"""Which run is which: what can change a number, a hash of it, and the folder that follows."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from robustmd.config.settings import DATA, OPTIONS, Evaluation, Training
+
+
+def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a config (as plain data) that can change a number: the run's identity.
+
+    data, backbone, method, training, evaluation, and the precision where it is not fp32. Keys equal
+    to their recorded default are left out, so that a key added later does not orphan old runs. Not
+    in it: seed (a level of its own), paths, device, threads, logging, checkpoint.
+    """
+    schemas = {group: OPTIONS[group][config[group]["name"]] for group in OPTIONS}
+    schemas |= {"training": Training, "evaluation": Evaluation}
+    identity = {
+        group: _without(config[group], dataclasses.asdict(schema()))
+        for group, schema in schemas.items()
+    }
+    precision = config["runtime"].get("precision", "fp32")  # runs before it was a key: fp32
+    return identity if precision == "fp32" else identity | {"runtime": {"precision": precision}}
+
+
+def identity_of(config: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str, Any]:
+    """`number_changing`, with what the named files hold in place of where they lie.
+
+    read: data_fingerprint and weights_sha256, as environment.json has them; without them a place
+    stands for what lies there.
+    """
+    identity = number_changing(config)
+    data, backbone = identity["data"], identity["backbone"]
+    fingerprint, weights = read.get("data_fingerprint"), read.get("weights_sha256")
+    places = places_of(data["name"])
+    if fingerprint and not data.keys().isdisjoint(places):
+        kept = {key: value for key, value in data.items() if key not in places}
+        identity["data"] = {**kept, "fingerprint": fingerprint}
+    if weights and backbone.get("weights", "none") != "none":
+        identity["backbone"] = {**backbone, "weights": weights}
+    return identity
+
+
+def places_of(data: str) -> frozenset[str]:
+    """Those keys of a data set that say where it lies."""
+    items = dataclasses.fields(DATA[data]) if data in DATA else ()
+    return frozenset(item.name for item in items if item.metadata.get("place"))
+
+
+def config_hash(identity: Mapping[str, Any]) -> str:
+    """8 hex digits of sha256 over the canonical form: sorted keys, 0 and 0.0 the same number."""
+    text = json.dumps(canonical(identity), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def run_folder(outputs: Path, identity: Mapping[str, Any], seed: int) -> Path:
+    """`<outputs>/<data>/<method>/<8 hex>/seed=<n>`."""
+    data, method = identity["data"]["name"], identity["method"]["name"]
+    return outputs / data / method / config_hash(identity) / f"seed={seed}"
+
+
+def canonical(value: Any) -> Any:
+    """The value with every number as a float, so that 0 equals 0.0; truth values stay."""
+    if isinstance(value, Mapping):
+        return {str(key): canonical(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [canonical(inner) for inner in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) + 0.0  # which makes -0.0 the same as 0
+    return value
+
+
+def flattened(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """(dotted key, value) of all that a mapping in mappings holds; `key` is its own."""
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from flattened(inner, f"{key}.{name}")
+    else:
+        yield key, value
+
+
+def _without(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in values.items():
+        default = defaults.get(key)
+        if isinstance(value, Mapping):
+            inner = _without(value, default or {})
+            if inner:
+                kept[key] = inner
+        elif key == "name" or key not in defaults or value != default:
+            kept[key] = value
+    return kept
