@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,23 +44,6 @@ def stamp_of(path: Path) -> Stamp:
         return NO_FILE
 
 
-@dataclass(frozen=True)
-class FileState:
-    """A file as it was when last seen whole: its stamp, and the checksum of its content."""
-
-    stamp: Stamp
-    checksum: str
-
-    def unchanged(self, path: Path) -> bool:
-        """Whether its stamp is still the same. Raises OSError."""
-        return Stamp.of(path) == self.stamp
-
-    @classmethod
-    def of(cls, path: Path, checksum: str) -> FileState:
-        """The file's present state. Raises OSError."""
-        return cls(Stamp.of(path), checksum)
-
-
 def file_md5(path: Path) -> str:
     """Hex md5 of a file's bytes, read in blocks. Raises OSError."""
     digest = hashlib.md5(usedforsecurity=False)
@@ -77,30 +59,10 @@ def array_sha256(array: np.ndarray) -> str:
     It names the values alone: the same array gives the same name whatever file, path, compression
     or byte order it came from.
     """
-    digest = new_array_digest(array.dtype, array.shape)
-    for block in _row_blocks(array):
-        update_array_digest(digest, block)
+    head = f"{array.dtype.name} {tuple(map(int, array.shape))}\n"
+    digest = hashlib.sha256(head.encode())
+    digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
     return digest.hexdigest()
-
-
-def new_array_digest(dtype: np.dtype, shape: tuple[int, ...]) -> hashlib._Hash:
-    """A sha256 begun with the type and shape; feed it the rows with `update_array_digest`."""
-    return hashlib.sha256(f"{np.dtype(dtype).name} {tuple(map(int, shape))}\n".encode())
-
-
-def update_array_digest(digest: hashlib._Hash, rows: np.ndarray) -> None:
-    """Add the next rows of the array that `new_array_digest` was begun for."""
-    little_endian = rows.dtype.newbyteorder("<")
-    digest.update(np.ascontiguousarray(rows, dtype=little_endian).data)
-
-
-def _row_blocks(array: np.ndarray) -> Iterator[np.ndarray]:
-    """Consecutive runs of rows of about `BLOCK_BYTES` each, without copying."""
-    if array.ndim == 0 or not len(array):
-        return
-    rows = max(1, BLOCK_BYTES // max(1, array[0].nbytes))
-    for start in range(0, len(array), rows):
-        yield array[start : start + rows]
 
 
 def fingerprint(

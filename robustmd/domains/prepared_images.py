@@ -16,7 +16,7 @@ from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import UnreadableError, decoded
 from robustmd.domains.listing import Listed, Listing, few, shown
-from robustmd.domains.store import Recipe, Store, open_store
+from robustmd.domains.store import Recipe, open_store
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
@@ -69,32 +69,37 @@ def prepare(
         sources={},
         md5=str,
         content=hashlib.sha256(f"{VERSION}\n{listing.text()}".encode()).hexdigest(),
-        resumable=True,
     )
     store = open_store(cache, recipe, lambda md5s: None, say)
+    found = {}
     noted = json.loads(store.arrays["noted"].tobytes())
-    return {domain: _of_domain(store, index, noted) for index, domain in enumerate(listing.domains)}
+    for index, domain in enumerate(listing.domains):
+        of_rows = {row: what for of, row, what in noted if of == index}
+        images, labels = f"images_{index}", f"labels_{index}"
+        found[domain] = Prepared(
+            store.arrays[images],
+            store.arrays[labels],
+            {row: what for row, what in of_rows.items() if what != DIM},
+            [row for row, what in of_rows.items() if what == DIM],
+            {"images": store.checksums[images], "labels": store.checksums[labels]},
+        )
+    return found
 
 
 def notes_on_files(listing: Listing, prepared: Mapping[str, Prepared], skip: bool) -> list[str]:
     """Notes on files that are left out, or nearly black, if any. Raises UserError for those that
     cannot be read, unless they may be left out."""
-    found = [
-        f"{shown(files[row].path)} ({why})"
-        for name, files in listing.by_domain.items()
-        for row, why in prepared[name].unreadable.items()
-    ]
+    found, dim = [], []
+    for name, files in listing.by_domain.items():
+        unreadable = prepared[name].unreadable.items()
+        found += [f"{shown(files[row].path)} ({why})" for row, why in unreadable]
+        dim += [shown(files[row].path) for row in prepared[name].dim]
     if found and not skip:
         raise UserError(
             f"{len(found):,} of {len(listing.files):,} images in {shown(listing.folder)} cannot be "
             f"read: {few(found)}; mend or remove them, or leave them out with "
             "data.skip_unreadable=true"
         )
-    dim = [
-        shown(files[row].path)
-        for name, files in listing.by_domain.items()
-        for row in prepared[name].dim
-    ]
     notes = [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
     if dim:
         notes.append(
@@ -104,25 +109,13 @@ def notes_on_files(listing: Listing, prepared: Mapping[str, Prepared], skip: boo
     return notes
 
 
-def _of_domain(store: Store, index: int, noted: list[list[object]]) -> Prepared:
-    of_rows = {int(str(row)): str(what) for domain, row, what in noted if domain == index}
-    return Prepared(
-        store.arrays[f"images_{index}"],
-        store.arrays[f"labels_{index}"],
-        {row: what for row, what in of_rows.items() if what != DIM},
-        [row for row, what in of_rows.items() if what == DIM],
-        {part: store.checksums[f"{part}_{index}"] for part in ("images", "labels")},
-    )
-
-
 def _build(listing: Listing, size: int, say: Say, writer: ArrayWriter) -> None:
     all_noted: list[tuple[int, int, str]] = []
-    progress = _Progress(len(listing.files), say)
     classes = {name: index for index, name in enumerate(listing.classes)}
     for index, files in enumerate(listing.by_domain.values()):
         labels = np.array([classes[file.label] for file in files], dtype=np.int64)
         noted: list[tuple[int, str]] = []
-        blocks = partial(_blocks, listing.folder, files, size, noted, progress)
+        blocks = partial(_blocks, listing.folder, files, size, noted, say)
         shape = (len(files), size, size, 3)
         writer.add_resumable(f"images_{index}", "uint8", shape, blocks, noted)
         writer.add(f"labels_{index}", "int64", labels.shape, [labels])
@@ -136,15 +129,17 @@ def _blocks(
     files: list[Listed],
     size: int,
     noted: list[tuple[int, str]],
-    progress: _Progress,
+    say: Say,
     start: int,
 ) -> Iterator[np.ndarray]:
     """The files' images from row `start` on, each uint8 [1, size, size, 3]; black, and noted as
     (row, why), where there is none. A dim one is noted as (row, DIM)."""
-    progress.go_on_after(start)
-    paths = [folder / file.path for file in files[start:]]
-    for row, result in enumerate(decoded(paths, size), start):
-        file = files[row]
+    paths = [folder / file.path for file in files]
+    where = f"of the {len(files):,} images of domain {files[0].domain}"
+    if start:
+        say(f"going on after {start:,} {where}, read before a cut")
+    said = time.monotonic()
+    for row, result in enumerate(decoded(paths[start:], size), start):
         if isinstance(result, UnreadableError):
             noted.append((row, str(result)))
             yield np.zeros((1, size, size, 3), dtype=np.uint8)
@@ -152,31 +147,10 @@ def _blocks(
             if result.dim:
                 noted.append((row, DIM))
             yield result.pixels[None]
-        if stamp_of(folder / file.path) != file.stamp:
+        if stamp_of(paths[row]) != files[row].stamp:
             raise UserError(
-                f"{shown(folder / file.path)} changed while it was read; run again when it is "
-                "complete"
+                f"{shown(paths[row])} changed while it was read; run again when it is complete"
             )
-        progress.one_more()
-
-
-class _Progress:
-    """Says from time to time how many of `total` images have been read."""
-
-    def __init__(self, total: int, say: Callable[[str], None]) -> None:
-        self.total, self.say = total, say
-        self.done = 0
-        self._said = time.monotonic()
-
-    def go_on_after(self, done: int) -> None:
-        """`done` images need not be read again: they were before the preparation was cut off."""
-        self.done += done
-        if done:
-            self.say(f"going on after {self.done:,} of {self.total:,} images, read before a cut")
-
-    def one_more(self) -> None:
-        self.done += 1
-        now = time.monotonic()
-        if now - self._said >= PROGRESS_SECONDS and self.done < self.total:
-            self._said = now
-            self.say(f"{self.done:,} of {self.total:,} images read")
+        if time.monotonic() - said >= PROGRESS_SECONDS:
+            say(f"{row + 1:,} {where} read")
+            said = time.monotonic()

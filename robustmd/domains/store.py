@@ -12,23 +12,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from robustmd.domains.arrays import ArrayWriter, file_of, open_array
-from robustmd.domains.checksums import FileState, Stamp, array_sha256
-from robustmd.domains.manifest import Manifest
-from robustmd.domains.shared_folders import make_folder, share
+from robustmd.domains.arrays import MARK, ArrayWriter, file_of, open_array
+from robustmd.domains.checksums import Stamp, array_sha256, stamp_of
+from robustmd.domains.lock import held, make_folder, share
 from robustmd.errors import UserError
-from robustmd.runs.lock import held
+from robustmd.runs.files import write_atomically
 
 Say = Callable[[str], None]
 Accept = Callable[[Mapping[str, str]], None]
+MANIFEST = "manifest.json"
+FORMAT = 1
+_ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,6 @@ class Recipe:
     sources: file name → path of the files that `build` reads; None: they are gone.
     md5: checksum of a source's content; raises UserError if it cannot be read.
     content: names what else `build` reads; a store that was made from another is out of date.
-    resumable: `build` goes on after a cut, by `ArrayWriter.add_resumable`.
     """
 
     name: str
@@ -51,7 +54,6 @@ class Recipe:
     sources: Mapping[str, Path] | None
     md5: Callable[[Path], str]
     content: str = ""
-    resumable: bool = False
 
     @property
     def key(self) -> str:
@@ -90,8 +92,7 @@ def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     if store is None:
         try:
             make_folder(cache)
-            lock = cache.resolve() / f"{recipe.key}.lock"
-            with held(lock, say, waiting_for=f"preparing {recipe.name}"):
+            with held(cache / f"{recipe.key}.lock", f"preparing {recipe.name}", say):
                 store = _open_or_prepare(cache / recipe.key, recipe, accept, say)
         except OSError as error:
             raise UserError(
@@ -109,11 +110,71 @@ def read_through(folder: Path) -> None:
     Raises UserError for one that is not.
     """
     try:
-        for name, state in _manifest(folder).arrays.items():
+        for name, state in _Manifest.read(folder).arrays.items():
             if array_sha256(open_array(file_of(folder, name))) != state.checksum:
                 raise NotCurrentError(f"is damaged ({name}.npy is not what was prepared)")
     except (NotCurrentError, OSError, ValueError, EOFError) as error:
         raise UserError(f"{folder}: {error}; remove it to have it prepared again") from error
+
+
+class _State(NamedTuple):
+    """A file as it was when last seen whole: its stamp, and the checksum of its content."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    checksum: str
+
+    def now(self, path: Path, checksum: Callable[[Path], str]) -> _State:
+        """The file's present state. Raises OSError, ValueError if its content is another."""
+        stamp = Stamp.of(path)
+        if stamp != self[:3] and checksum(path) != self.checksum:
+            raise ValueError("its content has changed")
+        return _State(*stamp, self.checksum)
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """What a store was made from, and what belongs in it; written last.
+
+    key, content: of the recipe; sources: by file name (checksum of the content); arrays: by array
+    name, kept in <name>.npy (`array_sha256` of the values).
+    """
+
+    key: str
+    content: str
+    sources: Mapping[str, _State]
+    arrays: Mapping[str, _State]
+
+    def write(self, folder: Path) -> None:
+        """Raises OSError."""
+        of_files = {
+            part: {name: state._asdict() for name, state in states.items()}
+            for part, states in (("sources", self.sources), ("arrays", self.arrays))
+        }
+        content = {"format": FORMAT, "key": self.key, "content": self.content, **of_files}
+        text = json.dumps(content, indent=1) + "\n"
+        write_atomically(folder / MANIFEST, lambda stream: stream.write(text.encode()))
+
+    @classmethod
+    def read(cls, folder: Path) -> _Manifest:
+        """Raises NotCurrentError."""
+        try:
+            content = json.loads((folder / MANIFEST).read_bytes())
+            # One from before ctime_ns was kept has stamps that no file has: checksums decide.
+            sources, arrays = (
+                {name: _State(**{"ctime_ns": 0, **state}) for name, state in content[part].items()}
+                for part in ("sources", "arrays")
+            )
+            # Array names become file names: nothing outside the folder is reached through them.
+            is_ours = content["format"] == FORMAT and content["key"] == folder.name
+            if not is_ours or not all(map(_ARRAY_NAME.fullmatch, arrays)):
+                raise ValueError("of another store")
+            return cls(folder.name, content.get("content", ""), sources, arrays)
+        except FileNotFoundError as error:
+            raise NotCurrentError("is damaged (no manifest)" if folder.exists() else "") from error
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
+            raise NotCurrentError(f"is damaged (manifest: {e})") from e
 
 
 def _open(folder: Path, recipe: Recipe) -> Store:
@@ -123,64 +184,34 @@ def _open(folder: Path, recipe: Recipe) -> Store:
     Raises NotCurrentError if the store has to be prepared (again), UserError if a source cannot be
     read.
     """
-    manifest = _manifest(folder)
-    if manifest.content != recipe.content:
+    known = _Manifest.read(folder)
+    if known.content != recipe.content:
         raise NotCurrentError("is out of date (what it was made from has changed)")
-    states, arrays = {}, {}
-    for name, state in manifest.arrays.items():
-        arrays[name], states[name] = _array(folder, name, state)
-    known = manifest.sources
-    if recipe.sources is not None:
-        if set(known) != set(recipe.sources):
-            raise NotCurrentError("is made of other files")
-        known = {
-            name: _source(path, known[name], recipe.md5) for name, path in recipe.sources.items()
-        }
-    renewed = Manifest(manifest.key, manifest.content, known, states)
-    if renewed != manifest:
+    if recipe.sources is not None and set(known.sources) != set(recipe.sources):
+        raise NotCurrentError("is made of other files")
+    arrays, states, sources = {}, {}, dict(known.sources)
+    for name, state in known.arrays.items():
+        path = file_of(folder, name)
+        try:
+            arrays[name] = open_array(path)
+            states[name] = state.now(path, lambda path: array_sha256(open_array(path)))
+        except (OSError, ValueError, EOFError) as error:
+            raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
+    for name, path in (recipe.sources or {}).items():
+        try:
+            sources[name] = sources[name].now(path, recipe.md5)
+        except OSError as error:
+            raise UserError(f"cannot read {path} ({error.strerror})") from error
+        except ValueError as error:
+            raise NotCurrentError(f"is out of date ({path} has changed)") from error
+    found = _Manifest(known.key, known.content, sources, states)
+    if found != known:
         with suppress(OSError):  # then the next start compares checksums as well
-            renewed.write(folder)
-    return Store(
-        arrays,
-        {name: state.checksum for name, state in states.items()},
-        {name: state.checksum for name, state in known.items()},
+            found.write(folder)
+    of_arrays, of_sources = (
+        {name: state.checksum for name, state in part.items()} for part in (states, sources)
     )
-
-
-def _manifest(folder: Path) -> Manifest:
-    try:
-        manifest = Manifest.read(folder)
-    except FileNotFoundError as error:
-        raise NotCurrentError("is damaged (no manifest)" if folder.exists() else "") from error
-    except (OSError, ValueError) as error:
-        raise NotCurrentError(f"is damaged (manifest: {error})") from error
-    if manifest.key != folder.name:
-        raise NotCurrentError("is damaged (the manifest of another store)")
-    return manifest
-
-
-def _source(path: Path, known: FileState, md5: Callable[[Path], str]) -> FileState:
-    try:
-        if known.unchanged(path):
-            return known
-        if md5(path) == known.checksum:
-            return FileState.of(path, known.checksum)
-    except OSError as error:
-        raise UserError(f"cannot read {path} ({error.strerror})") from error
-    raise NotCurrentError(f"is out of date ({path} has changed)")
-
-
-def _array(folder: Path, name: str, known: FileState) -> tuple[np.ndarray, FileState]:
-    path = file_of(folder, name)
-    try:
-        array = open_array(path)
-        if known.unchanged(path):
-            return array, known
-        if array_sha256(array) == known.checksum:
-            return array, FileState.of(path, known.checksum)
-    except (OSError, ValueError, EOFError) as error:
-        raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
-    raise NotCurrentError(f"is damaged ({path.name} has changed)")
+    return Store(arrays, of_arrays, of_sources)
 
 
 def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
@@ -189,7 +220,12 @@ def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> 
         return _open(folder, recipe)  # another may have made it meanwhile
     except NotCurrentError as error:
         reason = str(error)
-    sources = {name: _state(path, recipe.md5) for name, path in (recipe.sources or {}).items()}
+    sources = {}
+    for name, path in (recipe.sources or {}).items():
+        try:
+            sources[name] = _State(*Stamp.of(path), recipe.md5(path))
+        except OSError as error:
+            raise UserError(f"cannot read {path} ({error.strerror})") from error
     accept({name: state.checksum for name, state in sources.items()})
     if reason:
         say(f"the prepared {recipe.name} data in {folder} {reason}; preparing it again")
@@ -199,36 +235,31 @@ def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> 
     return _open(folder, recipe)
 
 
-def _state(path: Path, md5: Callable[[Path], str]) -> FileState:
-    """A source's state before it is read."""
-    try:
-        stamp = Stamp.of(path)
-    except OSError as error:
-        raise UserError(f"cannot read {path} ({error.strerror})") from error
-    return FileState(stamp, md5(path))
-
-
-def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, FileState]) -> None:
+def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, _State]) -> None:
     """Build in a folder beside the store's place, then put it there. Needs the store's lock."""
     of = _hash([recipe.content, {name: state.checksum for name, state in sources.items()}])
     partial = folder.with_name(f".{folder.name}.{of}")  # of other sources: nothing to go on from
-    kept = partial if recipe.resumable else None
-    _remove_leftovers(folder, kept)
+    _remove_leftovers(folder, partial)
     try:
         partial.mkdir(exist_ok=True)
         share(partial)
-        writer = ArrayWriter(partial, recipe.resumable)
+        writer = ArrayWriter(partial)
         recipe.build(writer)
         for name, path in (recipe.sources or {}).items():  # what was hashed must be what was read
-            if not path.exists() or not sources[name].unchanged(path):
+            if stamp_of(path) != sources[name][:3]:
                 raise UserError(f"{path} changed while it was read; run again when it is complete")
         writer.remove_marks()
-        Manifest(folder.name, recipe.content, dict(sources), writer.states).write(partial)
+        arrays = {
+            path.stem: _State(*Stamp.of(path), array_sha256(open_array(path)))
+            for path in partial.glob("*.npy")
+        }
+        _Manifest(folder.name, recipe.content, sources, arrays).write(partial)
         if folder.exists():
             folder.rename(folder.with_name(f".{folder.name}.replaced"))
         partial.rename(folder)
     finally:
-        _remove_leftovers(folder, kept)
+        can_go_on = any(partial.glob(f"*{MARK}"))
+        _remove_leftovers(folder, partial if can_go_on else None)
 
 
 def _remove_leftovers(folder: Path, kept: Path | None) -> None:
