@@ -5,22 +5,16 @@ from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from inside import assert_inside
 from PIL import Image
 
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import draw_all, image_bytes
-from robustmd.report.figures.bars import parts_of
-from robustmd.report.figures.curves import (
-    discrepancy,
-    effective_domains,
-    read_trace,
-    worst_loss,
-)
+from robustmd.report.figures.bars import mean_parts
 from robustmd.report.figures.drawing import chosen
-from robustmd.report.figures.figure_data import band, half_width
-from robustmd.report.figures.labels import spread_out
+from robustmd.report.figures.lines import band
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.regret import regret_rows
@@ -56,25 +50,25 @@ def weights_of(path, rows):
 
 def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
     outputs.run(curve=CURVE, train={"a": (0.5, 80.0), "b": (0.7, 90.0)})
-    (run,) = section_of(outputs).runs
-    trace = read_trace(run)
-    np.testing.assert_array_equal(worst_loss(trace), [[0, 50, 100], [3.0, 1.5, 0.7]])
-    np.testing.assert_allclose(discrepancy(trace)[1], [-1.0, 0.5, -0.2])
+    drawn = drawn_of(outputs)
+    (worst,) = drawn["worst_case_training_loss"].figure.axes[0].lines
+    assert worst.get_xydata().tolist() == [[0, 3.0], [50, 1.5], [100, 0.7]]
+    np.testing.assert_allclose(
+        drawn["discrepancy"].figure.axes[0].lines[0].get_ydata(), [-1.0, 0.5, -0.2]
+    )
 
 
 def test_a_measurement_without_all_domains_is_left_out(outputs):
     outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.5}, {"a": float("nan"), "b": 1.0}, {}])
-    (run,) = section_of(outputs).runs
-    assert read_trace(run).iterations.tolist() == [0, 100]
+    (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
+    assert line.get_xdata().tolist() == [0, 100]
 
 
 def test_effective_number_of_domains(outputs):
     path = outputs.run()
     weights_of(path, [(1, {"a": 0.5, "b": 0.5}), (9, {"a": 1.0, "b": 0.0}), (10, {"a": 0.5})])
-    (run,) = section_of(outputs).runs
-    steps, values = effective_domains(read_trace(run))
-    assert steps.tolist() == [1, 9]
-    np.testing.assert_allclose(values, [2.0, 1.0])
+    (line,) = drawn_of(outputs)["effective_domains"].figure.axes[0].lines
+    np.testing.assert_allclose(line.get_xydata(), [[1, 2.0], [9, 1.0]])
 
 
 def test_a_broken_weights_file_leaves_the_rest(outputs):
@@ -85,22 +79,23 @@ def test_a_broken_weights_file_leaves_the_rest(outputs):
 
 @pytest.mark.parametrize(("kind", "half"), [("std", 5.29), ("sem", 3.06), ("ci95", 13.14)])
 def test_bands_are_what_the_caption_says(kind, half):
-    np.testing.assert_allclose(half_width(np.array([[80.0], [82.0], [90.0]]), kind), half, 1e-2)
+    found = band(pd.DataFrame([[80.0, 82.0, 90.0]]), kind)
+    np.testing.assert_allclose(found["high"] - found["mean"], half, 1e-2)
+    assert found["least"].tolist() == [80.0]
 
 
-def test_a_band_is_of_the_iterations_that_all_seeds_have():
-    one = np.array([0, 50, 100]), np.array([1.0, 2.0, 3.0])
-    other = np.array([0, 100]), np.array([3.0, 3.0])
-    found = band([one, other], "std")
-    assert found.x.tolist() == [0, 100]
-    assert found.mean.tolist() == [2.0, 3.0]
-    assert found.least.tolist() == [1.0, 3.0]
-    np.testing.assert_allclose(found.high - found.mean, [2**0.5, 0.0])
+def test_a_line_is_of_the_iterations_that_all_seeds_have(outputs):
+    outputs.run("even", 0, curve=CURVE)
+    outputs.run("even", 1, curve=CURVE[:1])
+    (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
+    assert line.get_xdata().tolist() == [0, 100]
 
 
-def test_one_seed_has_no_band():
-    found = band([(np.array([0]), np.array([2.0]))], "ci95")
-    assert found.low.tolist() == found.high.tolist() == [2.0]
+def test_one_seed_has_no_band(outputs):
+    outputs.run(curve=CURVE)
+    drawn = drawn_of(outputs, "ci95")["worst_case_training_loss"]
+    assert not drawn.figure.axes[0].collections
+    assert "n = 1 seed: no band." in drawn.caption
 
 
 def test_individuals_and_mixtures_apart_and_together(outputs):
@@ -124,17 +119,12 @@ def test_individuals_and_mixtures_apart_and_together(outputs):
 def test_parts_of_the_running_time_add_up(outputs):
     outputs.run(extra={"seconds": SECONDS})
     (run,) = section_of(outputs).runs
-    parts = parts_of(run)
+    parts = mean_parts([run]).to_dict()
     assert parts == pytest.approx(
         {"data": 2.0, "model": 7.0, "adversary": 1.0, "measurement": 3.0, "rest": 1.5}
     )
     assert sum(parts.values()) == SECONDS["total"]
     assert "running_time" in drawn_of(outputs)
-
-
-def test_names_move_apart_and_no_further():
-    np.testing.assert_allclose(spread_out([0.5, 0.1, 0.52], 0.1), [0.46, 0.1, 0.56])
-    np.testing.assert_allclose(spread_out([0.0, 0.0, 0.0], 0.1), [-0.1, 0.0, 0.1], atol=1e-12)
 
 
 def test_of_many_rows_even_and_the_best_are_drawn(outputs):

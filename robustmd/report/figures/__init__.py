@@ -1,8 +1,8 @@
 """The figures of a report: `draw_all` draws every one that the runs of a data set allow.
 
-drawing, panels, labels  the drawing kit: a figure, its panels of lines with bands, their names
-curves, figure_data      what runs recorded over their iterations, as lines of the rows of a table
-the others               one file for each family; a function draws a figure, or gives None
+drawing     a figure, its axes and legend, and how it is saved
+lines       panels of lines with bands, and what the runs recorded for them
+the others  one file for each family; a function draws a figure, or gives None
 
 Nothing here is loaded by `robustmd report --help`.
 """
@@ -12,18 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from robustmd import fonts
-from robustmd.report.figures import (
-    bars,
-    domains,
-    examples,
-    lam,
-    losses,
-    static_front,
-    weights,
-)
-from robustmd.report.figures.curves import read_trace
+from robustmd.report.figures import bars, examples, lam, losses, planes, weights
 from robustmd.report.figures.drawing import Drawing, image_bytes
-from robustmd.report.figures.figure_data import FigureData
+from robustmd.report.figures.lines import FigureData
 from robustmd.report.names import clean
 from robustmd.report.style import not_drawable
 
@@ -37,8 +28,8 @@ FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order 
     losses.worst_case_together,
     losses.unseen_accuracy,
     bars.paired_differences,
-    static_front.draw,
-    domains.draw,
+    planes.static_front,
+    planes.every_domain,
     losses.discrepancy,
     losses.best_and_worst,
     losses.over_domains,
@@ -54,14 +45,14 @@ FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order 
 
 
 def draw_all(one: "SectionReport") -> Iterator[Drawing]:
-    """Draws each figure when it is asked for; weights.csv of each run is read once.
+    """Draws each figure when it is asked for.
 
     Raises nothing for what runs lack: a figure that they do not allow is not there.
     """
     section = one.section
     labels = [group.label for group in section.groups]
     note = not_drawable(clean("".join([section.data, *section.runs[0].measured, *labels])))
-    data = FigureData(one, {run.path: read_trace(run) for run in section.runs})
+    data = FigureData(one)
     for draw in FIGURES:
         made = draw(data)
         if made is not None:

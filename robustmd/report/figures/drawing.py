@@ -1,20 +1,24 @@
-"""A figure before it is a file, how it becomes one, and which rows of the table it shows."""
+"""A figure before it is a file: its axes, its legend, how it is saved, which rows it shows."""
 
 import io
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
+from robustmd import fonts
 from robustmd.report.aggregate import Group, Section, is_baseline
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.style import figure_style, figure_text
 
-MOST_LINES = 14  # in one panel; more are a thicket
-MOST_PANELS = 12
-MOST_ROWS = 20
+MOST = 14  # rows of the table in one figure; more are a thicket
+WIDEST = 60  # letters of a name in the legend before it is broken
 
 # The same runs give the same bytes: no dates, no versions.
 METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
@@ -31,8 +35,8 @@ class Drawing:
     name: str
     title: str
     caption: str
-    alt: str
     figure: Figure
+    alt: str = ""
 
 
 def image_bytes(figure: Figure, kind: str) -> bytes:
@@ -48,29 +52,54 @@ def grid(
     count: int,
     columns: int,
     panel: tuple[float, float],
-    around: tuple[float, float],
-    *,
-    share_x: bool = False,
-    share_y: bool = False,
+    around: tuple[float, float] = (0.0, 0.4),
+    **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with `count` axes, at most `columns` beside each other, each of `panel` inches and
-    all with `around` more. To be called in `figure_style()`."""
+    all with `around` more; `shared` is `subplots`'. To be called in `figure_style()`."""
     columns = min(columns, count)
     lines = -(-count // columns)
     size = (around[0] + panel[0] * columns, around[1] + panel[1] * lines)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(lines, columns, sharex=share_x, sharey=share_y, squeeze=False).ravel()
+    axes = figure.subplots(lines, columns, squeeze=False, **shared).ravel()
     for unused in axes[count:]:
         unused.remove()
     figure.suptitle(figure_text(title), fontsize=10)
     return figure, list(axes[:count])
 
 
-def chosen(section: Section, groups: Sequence[Group], most: int = MOST_LINES) -> tuple[Group, ...]:
+def add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
+    """Names below all panels; the figure is made higher for them."""
+    width = figure.get_figwidth()
+    widest = max(10, min(WIDEST, int((width - 0.8) / 0.078)))
+    longest = max(min(fonts.width(figure_text(name)), widest) for name in handles)
+    columns = max(1, min(len(handles), int(width / (0.075 * longest + 0.65))))
+    names = [wrapped(name, widest) for name in handles]
+    lines = -(-sum(name.count("\n") + 1 for name in names) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.17 * lines + 0.1)
+    look = {"handlelength": 3.6, "columnspacing": 1.4}
+    figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Text as a figure shows it, broken into lines of at most `width` letters."""
+    shown = figure_text(text)
+    letters = width * len(shown) // max(1, fonts.width(shown))
+    return "\n".join(textwrap.wrap(shown, max(1, letters), drop_whitespace=True)) or " "
+
+
+def log_labels(axis: Axis, low: float, high: float) -> None:
+    """Labels of an axis from `low` to `high` such as 0.2, not 2 × 10⁻¹; those at 2 and 5 only
+    where there are few decades."""
+    few = high / low < 1e3
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if few else LogLocator(numticks=6))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def chosen(section: Section, groups: Sequence[Group], most: int = MOST) -> tuple[Group, ...]:
     """At most `most` groups in their order: the section's baseline, then those with the lowest
     worst-case training loss."""
-    if len(groups) <= most:
-        return tuple(groups)
 
     def rank(group: Group) -> tuple[bool, float]:
         first = is_baseline(group, section.baseline)
@@ -82,7 +111,7 @@ def chosen(section: Section, groups: Sequence[Group], most: int = MOST_LINES) ->
 
 def left_out_words(section: Section, shown: int, there: int) -> str:
     """What a caption says where not every row of the table is drawn; "" where all are."""
-    if shown == there:
+    if shown >= there:
         return ""
     return (
         f" {shown} of {there} rows are drawn: {section.baseline} and those with the lowest "

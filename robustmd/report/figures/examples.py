@@ -1,13 +1,15 @@
 """Example images of every domain, where a run kept some and the licence lets them be shown."""
 
+import contextlib
 import io
+from collections.abc import Iterator
 
 import numpy as np
 from PIL import Image
 
 from robustmd.report.aggregate import Section
 from robustmd.report.figures.drawing import Drawing, grid
-from robustmd.report.figures.figure_data import FigureData
+from robustmd.report.figures.lines import FigureData
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import is_many, some_text
 from robustmd.report.style import figure_style
@@ -26,18 +28,16 @@ def draw(data: FigureData) -> Drawing | None:
     """
     section, licences = data.section, licences_of(data.section)
     shown = [name for name, licence in licences.items() if may_be_shown(licence)]
-    picture = _first_picture(section) if shown else None
+    picture = next(_pictures(section), None) if shown else None
     if picture is None:
         return None
     height, width = picture.shape[:2]
     with figure_style():
-        size = (WIDTH, WIDTH * height / width)
-        figure, (axis,) = grid(section.data, 1, 1, size, (0.0, 0.5))
+        figure, (axis,) = grid(section.data, 1, 1, (WIDTH, WIDTH * height / width), (0.0, 0.5))
         axis.imshow(picture, interpolation="nearest")
         axis.set_axis_off()
-    each = "each domain"
-    if is_many([*licences]):  # a run keeps those of the first few
-        each = f"some of the {len(licences):,} domains"
+    # Of many domains a run keeps those of the first few.
+    each = f"some of the {len(licences):,} domains" if is_many([*licences]) else "each domain"
     names = some_text(shown)
     left_out = [name for name in licences if name not in shown]
     without = f" Left out for their licence: {some_text(left_out)}." if left_out else ""
@@ -45,29 +45,17 @@ def draw(data: FigureData) -> Drawing | None:
         "examples",
         "Example images",
         f"Training images of {each}, as the model is given them: {names}.{without}",
-        f"Example images of {names}.",
         figure,
+        f"Example images of {names}.",
     )
 
 
-def _first_picture(section: Section) -> np.ndarray | None:
-    """RGB [H, W, 3] uint8."""
+def _pictures(section: Section) -> Iterator[np.ndarray]:
+    """RGB [H, W, 3] uint8 of each run's file that is a PNG and no bomb, whatever else it is."""
+    broken = (Unreadable, OSError, ValueError, SyntaxError, Image.DecompressionBombError)
     for run in section.runs:
-        try:
-            picture = _decoded(read_bytes(run.path / files.EXAMPLES))
-        except Unreadable:
-            continue
-        if picture is not None:
-            return picture
-    return None
-
-
-def _decoded(content: bytes) -> np.ndarray | None:
-    """Of a PNG that is no bomb; None for anything else, whatever it is."""
-    try:
-        with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
-            if image.width * image.height > MAX_PIXELS:
-                return None
-            return np.asarray(image.convert("RGB"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return None
+        with contextlib.suppress(*broken):
+            content = io.BytesIO(read_bytes(run.path / files.EXAMPLES))
+            with Image.open(content, formats=["PNG"]) as image:
+                if image.width * image.height <= MAX_PIXELS:
+                    yield np.asarray(image.convert("RGB"))

@@ -3,37 +3,42 @@ domain."""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
+import pandas as pd
 
 from robustmd.report.aggregate import Group, Section, is_baseline
-from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures import curves
-from robustmd.report.figures.curves import Curve, Trace
 from robustmd.report.figures.drawing import Drawing
-from robustmd.report.figures.figure_data import FigureData, with_counts
-from robustmd.report.figures.losses import RANGE, of_two_domains
-from robustmd.report.figures.panels import Band, Line, Panel
+from robustmd.report.figures.lines import FigureData, Line, Panel, Values, with_counts
+from robustmd.report.figures.losses import RANGE, first_minus_last, gap, of_two_domains
+from robustmd.report.figures.weights import effective
 from robustmd.report.names import is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import UNSET, frozen
-from robustmd.report.style import line_styles, ordered_styles, place_style
+from robustmd.report.style import Style, line_styles, ordered_styles
 
 LAM = "method.lam"
-ACROSS = {"color": "black", "linestyle": ":", "linewidth": 1.2, "marker": ""}  # the baseline
-Sweep = tuple[Group, ...]  # the same in all but λ, by λ
+ACROSS: Style = {"color": "black", "linestyle": ":", "linewidth": 1.2, "marker": ""}  # the baseline
+MOST_SWEEPS = 4
+Sweep = Sequence[Group]  # the same in all but λ, by λ
 
 
-def sweeps(section: Section) -> list[Sweep]:
-    """Groups that differ in λ alone, where there are at least two values of it; in the table's
-    order."""
+def sweeps(section: Section) -> dict[str, Sweep]:
+    """Groups that differ in λ alone, where there are at least two values of it, in the table's
+    order: by method, with a number where one was swept in several ways."""
     alike: dict[object, list[Group]] = defaultdict(list)
     for group in section.mixtures:
         if _lam(group):
             rest = {key: value for key, value in group.settings.items() if key != LAM}
             alike[frozen(rest)].append(group)
-    return [tuple(sorted(groups, key=_lam)) for groups in alike.values() if len(groups) > 1]
+    found: dict[str, Sweep] = {}
+    for groups in alike.values():
+        if len(groups) > 1:
+            method = groups[0].method
+            again = 1 + sum(sweep[0].method == method for sweep in found.values())
+            name = method if again == 1 else f"{method}, sweep {again}"
+            found[name] = sorted(groups, key=_lam)
+    return found
 
 
 def _lam(group: Group) -> float:
@@ -42,33 +47,24 @@ def _lam(group: Group) -> float:
     return lam if isinstance(lam, float) and 0 < lam < math.inf else 0.0
 
 
-def names(found: Sequence[Sweep]) -> list[str]:
-    """The methods, with a number where one was swept in several ways."""
-    plain = [sweep[0].method for sweep in found]
-    return [
-        name if plain.count(name) == 1 else f"{name}, sweep {plain[: i + 1].count(name)}"
-        for i, name in enumerate(plain)
-    ]
-
-
 def draw_curves(data: FigureData) -> Drawing | None:
     """Discrepancy and drift over the iterations: one line for each λ, one row for each method."""
     section = data.section
-    found = sweeps(section)[:4]
+    found = dict([*sweeps(section).items()][:MOST_SWEEPS])
     if not found or len(section.domains) < 2:
         return None
-    values = sorted({_lam(group) for sweep in found for group in sweep})
+    values = sorted({_lam(group) for sweep in found.values() for group in sweep})
     looks = dict(zip(values, ordered_styles(len(values)), strict=True))
     panels = []
-    for name, sweep in zip(names(found), found, strict=True):
+    for name, sweep in found.items():
         labels = [f"λ = {_lam(group):g}" for group in sweep]
         styles = [looks[_lam(group)] for group in sweep]
-        for what, ylabel, curve in _curves(section):
-            lines = data.lines(sweep, curve, names=labels, styles=styles)
+        for what, (ylabel, of) in _curves(data).items():
+            lines = data.lines(sweep, of, names=labels, styles=styles)
             panels.append(Panel(f"{name}: {what}", ylabel, lines, zero=True))
     if not any(panel.lines for panel in panels):
         return None
-    left, right = (what for what, _, _ in _curves(section))
+    left, right = _curves(data)
     return data.drawing(
         "lambda_curves",
         "Influence of λ over the iterations",
@@ -79,19 +75,20 @@ def draw_curves(data: FigureData) -> Drawing | None:
     )
 
 
-def _curves(section: Section) -> tuple[tuple[str, str, Callable[[Trace], Curve]], ...]:
-    """(what, label of the axis, values), left and right: the paper's first − last of two domains,
+def _curves(data: FigureData) -> dict[str, tuple[str, Values]]:
+    """{what: (label of the axis, values)}, left and right: the paper's first − last of two domains,
     or of many what all of them do."""
+    section = data.section
     if is_many(section.domains):
-        effective = "effective number of domains"
-        return (
-            ("discrepancy", RANGE, curves.loss_range),
-            (effective, "exp(H(p))", curves.effective_domains),
-        )
-    return (
-        ("discrepancy", of_two_domains("f", section, " [nats]"), curves.discrepancy),
-        ("drift of the weights", of_two_domains("p", section), curves.drift),
-    )
+        return {
+            "discrepancy": (RANGE, gap(data)),
+            "effective number of domains": ("exp(H(p))", lambda run: effective(data, run)),
+        }
+    f, p = of_two_domains("f", section, " [nats]"), of_two_domains("p", section)
+    return {
+        "discrepancy": (f, lambda run: first_minus_last(data.losses(run))),
+        "drift of the weights": (p, lambda run: first_minus_last(data.weights(run))),
+    }
 
 
 def draw_worst(data: FigureData) -> Drawing | None:
@@ -101,19 +98,17 @@ def draw_worst(data: FigureData) -> Drawing | None:
     if not found:
         return None
     across = [g for g in section.groups if is_baseline(g, section.baseline)][:1]
-    looks = [
-        style | {"linestyle": place_style(place)["linestyle"]}
-        for place, style in enumerate(line_styles([sweep[0] for sweep in found]))
-    ]
-    span = [f(_lam(group) for sweep in found for group in sweep) for f in (min, max)]
+    looks = line_styles([sweep[0] for sweep in found.values()])
+    every = [_lam(group) for sweep in found.values() for group in sweep]
 
     def panel(title: str, ylabel: str, quantity: Quantity) -> Panel:
         lines = [
-            Line(name, _over(data.kind, quantity, sweep, [_lam(group) for group in sweep]), look)
-            for name, sweep, look in zip(names(found), found, looks, strict=True)
+            _over(data, quantity, name, {_lam(group): group for group in sweep}, look)
+            for (name, sweep), look in zip(found.items(), looks, strict=True)
         ]
         for group in across:
-            lines.append(Line(group.label, _over(data.kind, quantity, [group] * 2, span), ACROSS))
+            ends = {min(every): group, max(every): group}
+            lines.append(_over(data, quantity, group.label, ends, ACROSS))
         return Panel(title, ylabel, with_counts(lines), xlabel="λ", log_x=True)
 
     panels = [
@@ -122,8 +117,8 @@ def draw_worst(data: FigureData) -> Drawing | None:
     ]
     said = []
     for line in panels[1].lines[: len(found)]:
-        points = zip(line.band.x, line.band.mean, strict=True)
-        said.append(f"{line.label}: " + ", ".join(f"{x:g}: {y:.2f} %" for x, y in points))
+        points = ", ".join(f"{lam:g}: {mean:.2f} %" for lam, mean in line.band["mean"].items())
+        said.append(f"{line.label}: {points}")
     return data.drawing(
         "lambda_worst",
         "Influence of λ on the worst domain",
@@ -132,16 +127,15 @@ def draw_worst(data: FigureData) -> Drawing | None:
         f"{f' Dotted: {across[0].label}.' if across else ''}",
         panels,
         alt=f"Worst test accuracy by λ: {'; '.join(said)}",
-        names_below=True,
     )
 
 
 def _over(
-    kind: SpreadKind, quantity: Quantity, groups: Sequence[Group], x: Sequence[float]
-) -> Band:
-    """The quantity's means and spreads over seeds, a group at each `x`."""
-    found = [group.estimate(quantity) for group in groups]
-    mean = np.array([one.mean for one in found])
-    half = np.array([one.spread(kind) or 0.0 for one in found])
-    most = max(one.n for one in found)
-    return Band(most, np.array(x), mean, mean - half, mean + half, mean - half)
+    data: FigureData, quantity: Quantity, label: str, by_lam: dict[float, Group], style: Style
+) -> Line:
+    """The quantity's means and spreads over seeds, against λ."""
+    found = {lam: group.estimate(quantity) for lam, group in by_lam.items()}
+    frame = pd.DataFrame({"mean": {lam: one.mean for lam, one in found.items()}})
+    half = pd.Series({lam: one.spread(data.kind) or 0.0 for lam, one in found.items()})
+    frame = frame.assign(low=frame["mean"] - half, high=frame["mean"] + half, least=frame["mean"])
+    return Line(label, frame, max(one.n for one in found.values()), style)

@@ -1,24 +1,17 @@
 """Losses and accuracies over the iterations: worst case, best case, how far they lie apart."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+
+import pandas as pd
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.figures.curves import (
-    best_loss,
-    loss_quantiles,
-    loss_range,
-    middle_range,
-    worst_accuracy,
-    worst_loss,
-)
-from robustmd.report.figures.curves import discrepancy as first_minus_last
-from robustmd.report.figures.drawing import MOST_PANELS, Drawing, chosen
-from robustmd.report.figures.figure_data import FigureData, band
-from robustmd.report.figures.panels import Band, Line, Panel
+from robustmd.report.figures.drawing import Drawing, chosen
+from robustmd.report.figures.lines import FigureData, Line, Panel, Values
 from robustmd.report.names import is_many, some_text
 from robustmd.report.numbers import range_text
 from robustmd.report.quantities import UNSEEN
 from robustmd.report.style import line_styles, place_style
+from robustmd.runs.run import Series
 
 WORST = "Largest training loss over the domains, max_k f_k(W_t), at every measured iteration."
 PART = " Measurements before the last may take a fixed random part of the training set."
@@ -33,8 +26,7 @@ def worst_case(data: FigureData) -> Drawing | None:
     section = data.section
     parts = (("individual models", section.individuals), ("mixtures", section.mixtures))
     panels = [
-        Panel(title, YLABEL, data.lines(chosen(section, groups), worst_loss), log=True)
-        for title, groups in parts
+        Panel(title, YLABEL, data.lines(groups, _worst(data)), log=True) for title, groups in parts
     ]
     panels = [panel for panel in panels if panel.lines]
     if not panels:
@@ -52,12 +44,11 @@ def worst_case(data: FigureData) -> Drawing | None:
 def worst_case_together(data: FigureData) -> Drawing | None:
     """All methods in one panel on a log axis; None where there is nothing to bring together."""
     section = data.section
-    groups = chosen(section, section.groups)
-    individuals = [group for group in groups if group.domain is not None]
-    mixtures = [group for group in groups if group.domain is None]
-    thin = [style | {"alpha": 0.6, "linewidth": 1.0} for style in line_styles(individuals)]
-    styles = [*thin, *line_styles(mixtures)]
-    lines = data.lines([*individuals, *mixtures], worst_loss, styles=styles)
+    thin = {"alpha": 0.6, "linewidth": 1.0}
+    styles = [style | thin for style in line_styles(section.individuals)]
+    styles += line_styles(section.mixtures)
+    groups = (*section.individuals, *section.mixtures)
+    lines = data.lines(groups, _worst(data), styles=styles)
     if not section.individuals or not section.mixtures or not lines:
         return None
     return data.drawing(
@@ -70,12 +61,25 @@ def worst_case_together(data: FigureData) -> Drawing | None:
     )
 
 
+def _worst(data: FigureData) -> Values:
+    return lambda run: data.losses(run).max(axis=1)
+
+
+def _quantile(data: FigureData, share: float) -> Values:
+    """Of the domains' losses, within a run."""
+    return lambda run: data.losses(run).quantile(share, axis=1)
+
+
+def gap(data: FigureData) -> Values:
+    """max_k f_k − min_k f_k [nats], within a run."""
+    return lambda run: data.losses(run).max(axis=1) - data.losses(run).min(axis=1)
+
+
 def unseen_accuracy(data: FigureData) -> Drawing | None:
     """Domains that train and those kept out, apart; None where no domain is unseen."""
     section = data.section
-    groups = chosen(section, section.groups)
-    trained = data.lines(groups, lambda trace: worst_accuracy(trace.run.history))
-    unseen = data.lines(groups, lambda trace: worst_accuracy(trace.run.unseen_history))
+    trained = data.lines(section.groups, lambda run: _accuracy(run.history))
+    unseen = data.lines(section.groups, lambda run: _accuracy(run.unseen_history))
     if not section.unseen or not trained or not unseen:
         return None
     which = f"{'worst of ' if len(section.unseen) > 1 else ''}{some_text(section.unseen)}"
@@ -93,12 +97,20 @@ def unseen_accuracy(data: FigureData) -> Drawing | None:
     )
 
 
+def _accuracy(history: Mapping[str, Series]) -> pd.Series:
+    """The lowest over the domains, on their test sets [%]."""
+    test = history.get("test")
+    return (
+        pd.Series(dtype=float) if test is None else pd.Series(test.worst_accuracy, test.iterations)
+    )
+
+
 def best_and_worst(data: FigureData) -> Drawing | None:
     """The paper's figure of the noise tasks, two panels with one axis: the distance between a
     method's two lines is what its domains lie apart. With two domains the discrepancy has both."""
     section = data.section
-    groups = chosen(section, section.mixtures)
-    worst, best = data.lines(groups, worst_loss), data.lines(groups, best_loss)
+    worst = data.lines(section.mixtures, _worst(data))
+    best = data.lines(section.mixtures, lambda run: data.losses(run).min(axis=1))
     if len(section.domains) < 3 or not worst:
         return None
     return data.drawing(
@@ -121,29 +133,36 @@ def discrepancy(data: FigureData) -> Drawing | None:
     where late differences can be told apart; of many domains, where two say little, what most of
     them lie apart."""
     section = data.section
-    groups = chosen(section, section.mixtures)
-    gaps = data.lines(groups, loss_range)
+    gaps = data.lines(section.mixtures, gap(data))
     if len(section.domains) < 2 or not gaps:
         return None
-    right = Panel("largest − smallest, within each run", RANGE, gaps, log=True)
     if is_many(section.domains):
-        what = (
+        said = (
             f"How far the training losses of the {len(section.domains):,} domains lie apart within "
             "each run. Left: their 90 % minus their 10 % quantile; right: the largest minus the "
             "smallest; log axes."
         )
+        low, high = _quantile(data, 0.1), _quantile(data, 0.9)
+        middle = data.lines(section.mixtures, lambda run: high(run) - low(run))
         title, ylabel = "90 % − 10 % quantile, within each run", "difference of losses [nats]"
-        left = Panel(title, ylabel, data.lines(groups, middle_range), log=True)
+        left = Panel(title, ylabel, middle, log=True)
     else:
-        what = (
+        said = (
             f"Left: f_a(W_t) − f_b(W_t) with a = {section.domains[0]}, the first, and "
             f"b = {section.domains[-1]}, the last domain of the data set. Right: the largest minus "
             "the smallest training loss over the domains, within each run, on a log axis."
         )
-        title, ylabel = "signed, first − last domain", of_two_domains("f", section, " [nats]")
-        left = Panel(title, ylabel, data.lines(groups, first_minus_last), zero=True)
+        lines = data.lines(section.mixtures, lambda run: first_minus_last(data.losses(run)))
+        label = of_two_domains("f", section, " [nats]")
+        left = Panel("signed, first − last domain", label, lines, zero=True)
+    right = Panel("largest − smallest, within each run", RANGE, gaps, log=True)
     name, title = "discrepancy", "Discrepancy of the training losses"
-    return data.drawing(name, title, what, [left, right], section.mixtures, more=PART)
+    return data.drawing(name, title, said, [left, right], section.mixtures, more=PART)
+
+
+def first_minus_last(by_domain: pd.DataFrame) -> pd.Series:
+    """The paper's a − b: of the first and the last domain of the data set."""
+    return by_domain.iloc[:, 0] - by_domain.iloc[:, -1]
 
 
 def of_two_domains(letter: str, section: Section, unit: str = "") -> str:
@@ -156,9 +175,9 @@ def of_two_domains(letter: str, section: Section, unit: str = "") -> str:
 def over_domains(data: FigureData) -> Drawing | None:
     """Of many domains the median, the middle and the worst; one panel for each method."""
     section = data.section
-    groups = chosen(section, section.mixtures, MOST_PANELS)
-    panels = [_quantiles(data, group) for group in groups]
-    panels = [panel for panel in panels if len(panel.lines[0].band)]
+    groups = chosen(section, section.mixtures)
+    lines = [(group.label, _quantiles(data, group)) for group in groups]
+    panels = [Panel(label, TRAINING, found, log=True) for label, found in lines if found]
     if not is_many(section.domains) or not panels:
         return None
     n = range_text(len(group.runs) for group in groups)
@@ -169,22 +188,25 @@ def over_domains(data: FigureData) -> Drawing | None:
         "and from the 10 % to the 90 % quantile over the domains (band).",
         panels,
         section.mixtures,
-        shown=panels,
+        shown=len(panels),
         bands=f"Each is taken within a run, then averaged over n = {n} seeds; log axis.",
         more=PART,
         share_y=True,
     )
 
 
-def _quantiles(data: FigureData, group: Group) -> Panel:
-    def mean(share: float) -> Band:
-        curves = [(t.iterations, loss_quantiles(t, (share,))[0]) for t in data.of(group)]
-        return band([curve for curve in curves if len(curve[0])], "std")
+def _quantiles(data: FigureData, group: Group) -> list[Line]:
+    """The worst, and the median in the band of the middle 80 %; means over seeds, none recorded:
+    no line."""
 
-    low, median, high, worst = map(mean, (0.1, 0.5, 0.9, 1.0))
-    middle = replace(
-        median, n=len(group.runs[0].domains), low=low.mean, high=high.mean, least=low.mean
-    )
-    alone = replace(worst, n=1, low=worst.mean, high=worst.mean, least=worst.mean)
-    lines = Line("worst", alone, place_style(2)), Line("median", middle, place_style(1))
-    return Panel(group.label, TRAINING, lines, log=True)
+    found = [data.line(group, _quantile(data, share), "", {}) for share in (0.1, 0.5, 0.9, 1.0)]
+    if not all(found):
+        return []
+    low, median, high, worst = (line.band["mean"] for line in found if line is not None)
+    alone = pd.DataFrame(dict.fromkeys(("mean", "low", "high", "least"), worst))
+    middle = pd.DataFrame({"mean": median, "low": low, "high": high, "least": low})
+    count = len(group.runs[0].domains)
+    return [
+        Line("worst", alone, 1, place_style(2)),
+        Line("median", middle, count, place_style(1)),
+    ]

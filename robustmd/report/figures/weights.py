@@ -1,22 +1,16 @@
 """The adversary's weights over the iterations, and how many domains they amount to."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import numpy as np
+import pandas as pd
+from scipy.stats import entropy
 
 from robustmd.report.aggregate import Group
-from robustmd.report.figures import curves
-from robustmd.report.figures.curves import Curve, Trace
-from robustmd.report.figures.drawing import (
-    MOST_LINES,
-    MOST_PANELS,
-    Drawing,
-    chosen,
-)
-from robustmd.report.figures.figure_data import FigureData
-from robustmd.report.figures.losses import of_two_domains
-from robustmd.report.figures.panels import Line, Panel
+from robustmd.report.figures.drawing import Drawing, chosen
+from robustmd.report.figures.lines import FigureData, Line, Panel
+from robustmd.report.figures.losses import first_minus_last, of_two_domains
 from robustmd.report.names import is_many
 from robustmd.report.style import place_style
+from robustmd.runs.run import Run
 
 RANK = "domain, by its weight"
 
@@ -30,47 +24,36 @@ def draw(data: FigureData) -> Drawing | None:
 
 
 def _by_domain(data: FigureData) -> Drawing:
-    section = data.section
-    groups = chosen(section, data.moving, MOST_PANELS)
-    shown = section.domains[:MOST_LINES]
-    panels = [_panel(data, group, shown) for group in groups]
-    if len({panel.lines[0].band.n for panel in panels}) > 1:
-        panels = [replace(p, title=f"{p.title} (n = {p.lines[0].band.n})") for p in panels]
-    lines = [line for panel in panels for line in panel.lines]
-    top = 1.03 * min(1.0, 1.2 * max(float(line.band.high.max()) for line in lines))
-    panels = [replace(panel, limits=(-0.03 * top, top)) for panel in panels]
-    hidden = len(section.domains) - len(shown)
-    more = f" The first {len(shown)} of {len(section.domains)} domains." if hidden else ""
+    groups = chosen(data.section, data.moving)
+    counts = {len(group.runs) for group in groups}
+    panels = []
+    for group in groups:
+        title = f"{group.label} (n = {len(group.runs)})" if len(counts) > 1 else group.label
+        found = [_line(data, group, place) for place in range(len(data.section.domains))]
+        panels.append(Panel(title, "weight p", [line for line in found if line is not None]))
     return data.drawing(
         "weights",
         "Weights of the domains",
         "Weight p_k that iteration t gave to each domain, of the methods that move it.",
         panels,
         data.moving,
-        shown=groups,
-        more=more,
+        shown=len(groups),
         share_y=True,
     )
 
 
-def _panel(data: FigureData, group: Group, domains: Sequence[str]) -> Panel:
-    def weight_of(place: int) -> Line:
-        def weight(trace: Trace) -> Curve:
-            return trace.steps, trace.weights[:, place]
-
-        return Line(domains[place], data.band(group, weight), place_style(place))
-
-    return Panel(group.label, "weight p", tuple(map(weight_of, range(len(domains)))))
+def _line(data: FigureData, group: Group, place: int) -> Line | None:
+    name = data.section.domains[place]
+    return data.line(group, lambda run: data.weights(run)[name], name, place_style(place))
 
 
 def _sorted(data: FigureData) -> Drawing:
     """From the largest weight to the smallest: which shares are played, not by whom. One line for
     each method: K·p_k by rank, and what the r largest hold together."""
-    section = data.section
-    groups, count = chosen(section, section.mixtures), len(section.domains)
-    sizes = data.lines(groups, curves.sorted_weights)
-    sums = data.lines(groups, curves.cumulated_weights)
-    half = (f"{a.label} {int((a.band.mean < 0.5 - 1e-9).sum()) + 1:,}" for a in sums)
+    section, count = data.section, len(data.section.domains)
+    sizes = data.lines(section.mixtures, lambda run: count * _by_rank(data.weights(run)))
+    sums = data.lines(section.mixtures, lambda run: _by_rank(data.weights(run)).cumsum())
+    half = (f"{one.label} {int((one.band['mean'] < 0.5 - 1e-9).sum()) + 1:,}" for one in sums)
     return data.drawing(
         "weights",
         "Weights of the domains, sorted",
@@ -79,37 +62,46 @@ def _sorted(data: FigureData) -> Drawing:
         "together.",
         [
             Panel("weights, largest first", "K·p (same for all: 1)", sizes, xlabel=RANK),
-            Panel("together", "weight of the first r domains", sums, xlabel=RANK, limits=(0, 1.05)),
+            Panel("together", "weight of the first r domains", sums, xlabel=RANK),
         ],
         section.mixtures,
         alt=f"Of {count:,} domains half of the weight is on: {', '.join(half)}",
-        names_below=True,
     )
+
+
+def _by_rank(weights: pd.DataFrame) -> pd.Series:
+    """The last weights, from rank 1, the largest; empty where there are none."""
+    last = np.sort(weights.to_numpy()[-1:].ravel())[::-1]
+    return pd.Series(last, index=range(1, len(last) + 1))
 
 
 def effective_domains(data: FigureData) -> Drawing | None:
-    """exp(H(p_t)) of every mixture that recorded weights."""
+    """exp(H(p_t)) of every mixture that recorded weights: K for even weights, 1 for all on one."""
     section, many = data.section, len(data.section.domains)
-    groups = chosen(section, section.mixtures)
-    if many < 2 or not set(map(id, groups)) & set(map(id, data.moving)):
+    if many < 2 or not data.moving:
         return None
-    title, ylabel = "Effective number of domains", "effective number of domains, exp(H(p))"
-    lines = data.lines(groups, curves.effective_domains)
+    lines = data.lines(section.mixtures, lambda run: effective(data, run))
     return data.drawing(
         "effective_domains",
-        title,
+        "Effective number of domains",
         f"exp(H(p_t)), the exponential of the weights' entropy: {many} for the same weight on all "
         f"{many} domains, 1 for all weight on one.",
-        [Panel("weights", ylabel, lines, limits=(0.9, 1.1 * many))],
+        [Panel("weights", "effective number of domains, exp(H(p))", lines)],
         section.mixtures,
     )
+
+
+def effective(data: FigureData, run: Run) -> pd.Series:
+    """exp(H(p_t)), H(p) = −Σ_k p_k log p_k, at each recorded iteration."""
+    weights = data.weights(run)
+    return pd.Series(np.exp(entropy(weights.clip(lower=0.0), axis=1)), weights.index)
 
 
 def drift(data: FigureData) -> Drawing | None:
     """The paper's p_a − p_b of the weights that each iteration used; not of many domains."""
     section = data.section
-    lines = data.lines(chosen(section, section.mixtures), curves.drift)
-    moving = any(line.band.mean.std() > 0 for line in lines)
+    lines = data.lines(section.mixtures, lambda run: first_minus_last(data.weights(run)))
+    moving = any(np.ptp(line.band["mean"]) > 0 for line in lines)
     if is_many(section.domains) or len(section.domains) < 2 or not moving:
         return None
     return data.drawing(
