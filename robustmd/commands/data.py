@@ -120,7 +120,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     domains = load_domains(config, say)
     for folder in {row.folder for row in rows(domains) if row.folder} if check else ():
         read_through(folder)
-    found = duplicates(domains, config.paths.folder("cache"), say)
+    found = duplicates(domains, config.paths.folder("cache"), say) or ()
     print_data_set(domains, found, config.data.unseen, console)
     if check:
         say("Checked: all prepared arrays are what they were prepared as")

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robustmd.domains.domain import EMBEDDABLE, DomainSet
-from robustmd.domains.duplicates import (
-    duplicate_warnings,
-    duplicates,
-    image_count,
-    known_duplicates,
-)
+from robustmd.domains.duplicates import duplicate_warnings, duplicates
 from robustmd.domains.sheet import draw_sheet, evenly
 from robustmd.errors import listed
 from robustmd.registry import METRICS
@@ -126,9 +121,7 @@ def data_warnings(domains: DomainSet, cache: Path) -> list[str]:
     Looked for once and kept in `cache`; among more than a million images only what `robustmd data`
     has found before is said.
     """
-    few = image_count(domains) <= MANY
-    found = duplicates(domains, cache) if few else known_duplicates(domains, cache)
-    return duplicate_warnings(found or ())
+    return duplicate_warnings(duplicates(domains, cache, most=MANY) or ())
 
 
 def example_sheet(domains: DomainSet) -> bytes | None:

@@ -8,13 +8,11 @@ import pytest
 
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.duplicates import (
-    VERSION,
     Place,
     Shared,
     duplicate_warnings,
     duplicates,
     find_duplicates,
-    known_duplicates,
 )
 from robustmd.domains.views import Views
 
@@ -108,31 +106,25 @@ def test_the_warnings_name_leaks_and_shared_images_but_no_repeats() -> None:
 def test_the_answer_is_kept_by_data_and_splits(tmp_path: Path) -> None:
     data = data_set()
     data["a"].test.images[0] = data["a"].train.images[0]
-    assert known_duplicates(data, tmp_path) is None
+    assert duplicates(data, tmp_path, most=0) is None
     found = duplicates(data, tmp_path)
     assert found
-    assert known_duplicates(data, tmp_path) == found
-    assert known_duplicates(data.with_validation(0.2, seed=1), tmp_path) is None
+    assert duplicates(data, tmp_path, most=0) == found
+    assert duplicates(data.with_validation(0.2, seed=1), tmp_path, most=29) is None
     data["a"].test.images[0] ^= 1  # unseen by the cache, which goes by the fingerprint
     assert duplicates(data, tmp_path) == found
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "[]",
-        '{"version": 99, "shared": []}',
-        f'{{"version": {VERSION}, "shared": [[1]]}}',
-        f'{{"version": {VERSION}, "shared": [[["a", "train"], ["z", "test"], 1, 1, 0]]}}',
-    ],
+    ["", "[]", '{"shared": [[1]]}', '{"shared": [[["a", "train"], ["z", "test"], 1, 1, 0]]}'],
 )
 def test_a_damaged_answer_is_looked_for_again(tmp_path: Path, text: str) -> None:
     data = data_set()
     assert duplicates(data, tmp_path) == ()
     (kept,) = tmp_path.iterdir()
     kept.write_text(text)
-    assert known_duplicates(data, tmp_path) is None
+    assert duplicates(data, tmp_path, most=0) is None
     assert duplicates(data, tmp_path) == ()
     assert json.loads(kept.read_text())["shared"] == []
 
