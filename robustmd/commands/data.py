@@ -106,10 +106,12 @@ def _list(config: Config) -> int:
 
 
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
-    from robustmd.commands.data_tables import print_data_set  # noqa: PLC0415
+    from robustmd.commands.data_tables import (  # noqa: PLC0415
+        prepared_folders,
+        print_data_set,
+    )
     from robustmd.config.loading import load_domains  # noqa: PLC0415
     from robustmd.domains.duplicates import duplicates  # noqa: PLC0415
-    from robustmd.domains.overview import rows  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415
 
     console = _console()
@@ -118,7 +120,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
         console.print(line, soft_wrap=True)
 
     domains = load_domains(config, say)
-    for folder in {row.folder for row in rows(domains) if row.folder} if check else ():
+    for folder in prepared_folders(domains) if check else ():
         read_through(folder)
     found = duplicates(domains, config.paths.folder("cache"), say) or ()
     print_data_set(domains, found, config.data.unseen, console)

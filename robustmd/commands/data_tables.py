@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib.resources
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from robustmd.domains.domain import SPLITS, DomainSet
+from robustmd.domains.domain import SPLITS, Domain, DomainSet
 from robustmd.domains.duplicates import Shared
-from robustmd.domains.overview import Row, entry, rows, total_bytes
+from robustmd.domains.overview import entry
 
 MOST_PAIRS = 20
 _HEADER = re.compile(r"# robustmd train (data=.+?)\s{2,}(.+)")
@@ -48,49 +49,68 @@ def print_data_set(
 ) -> None:
     """A row for every domain, then duplicates, fingerprint and where the prepared arrays lie."""
     height, width = data.image_size
-    listed = rows(data)
     console.print(
         f"\n{data.name}: {len(data)} domains, {len(data.classes)} classes, images of "
-        f"{width}×{height} RGB, {_in_words(total_bytes(data))} prepared",
+        f"{width}×{height} RGB, {_in_words(_bytes(data))} prepared",
         soft_wrap=True,
     )
-    console.print(_domains(data, listed, unseen))
-    for line in (*_expanded(listed), *_duplicates(found)):
+    console.print(_domains(data, unseen))
+    for line in (*_expanded(data), *_duplicates(found)):
         console.print(line, soft_wrap=True)
     console.print(f"Fingerprint: {data.fingerprint}", soft_wrap=True)
-    for folder in dict.fromkeys(row.folder for row in listed):
-        if folder is not None:
-            console.print(f"Prepared in: {folder}", soft_wrap=True)
+    for folder in prepared_folders(data):
+        console.print(f"Prepared in: {folder}", soft_wrap=True)
 
 
-def _domains(data: DomainSet, listed: Sequence[Row], unseen: Sequence[str]) -> Table:
-    splits = [split for split in SPLITS if any(split in row.examples for row in listed)]
+def prepared_folders(data: DomainSet) -> list[Path]:
+    """The folders of the prepared stores that the domains' images lie in, each once."""
+    folders = []
+    for domain in data:
+        base: object = domain.train.images
+        while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+            base = base.base
+        if isinstance(base, np.memmap) and base.filename:
+            folders.append(Path(base.filename).parent)
+    return list(dict.fromkeys(folders))
+
+
+def _domains(data: DomainSet, unseen: Sequence[str]) -> Table:
+    splits = [split for split in SPLITS if any(split in domain.splits for domain in data)]
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("domain", overflow="fold", min_width=8)
     for column in (*splits, "classes", "bytes"):
         table.add_column(column, justify="right", no_wrap=True)
     for column in ("checksum", "licence", "source"):
         table.add_column(column, overflow="fold")
-    for row in listed:
+    for domain, classes in zip(data, data.class_masks().sum(axis=1), strict=True):
+        examples = domain.splits
         table.add_row(
-            f"{row.domain} (unseen)" if row.domain in unseen else row.domain,
-            *(f"{row.examples[s]:,}" if s in row.examples else "–" for s in splits),
-            str(row.classes),
-            _in_words(row.bytes),
-            row.verified,
-            row.licence or "not known",
-            row.source,
+            f"{domain.name} (unseen)" if domain.name in unseen else domain.name,
+            *(f"{len(examples[s]):,}" if s in examples else "–" for s in splits),
+            str(classes),
+            _in_words(_bytes([domain])),
+            domain.verified or "not checked",
+            domain.licence or "not known",
+            domain.source,
         )
     return table
 
 
-def _expanded(listed: Sequence[Row]) -> Iterator[str]:
+def _bytes(domains: Iterable[Domain]) -> int:
+    """Of the prepared arrays of all domains; what several share counts once."""
+    examples = [e for domain in domains for e in domain.splits.values()]
+    arrays = [array for e in examples for array in (e.images, e.labels)]
+    return sum({a.__array_interface__["data"][0]: a.nbytes for a in arrays}.values())
+
+
+def _expanded(data: DomainSet) -> Iterator[str]:
     """Where a split counts its images more than once."""
-    for row in listed:
-        for split, count in row.examples.items():
-            if count != row.stored[split]:
-                stored = row.stored[split]
-                yield f"{row.domain} {split}: {stored:,} images in {count // stored} variants each"
+    for domain in data:
+        for split, examples in domain.splits.items():
+            variants = len(examples.views.variants)
+            if variants > 1:
+                count = f"{examples.stored:,} images in {variants} variants each"
+                yield f"{domain.name} {split}: {count}"
 
 
 def _duplicates(found: Sequence[Shared]) -> Iterator[str]:

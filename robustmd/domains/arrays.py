@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from robustmd.domains.lock import share
+from robustmd.domains.shared_folders import share
 from robustmd.runs.files import write_atomically
 
 DTYPES = (np.dtype("uint8"), np.dtype("<i8"))  # pixels and labels; nothing else is kept

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from robustmd.domains.checksums import array_sha256
-from robustmd.domains.domain import SPLITS, DomainSet, Examples
+from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
 from robustmd.domains.listing import few
-from robustmd.domains.lock import make_folder
+from robustmd.domains.shared_folders import make_folder
 from robustmd.runs.files import write_atomically
 
 PROBE_BYTES = 1024
@@ -92,7 +92,7 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     Domains that are made of the very same stored images, as a domain and its noisy copies are, are
     looked at once: what they share is meant. Domains that images were dealt out to are not such.
     """
-    distinct = {}
+    distinct: dict[object, Domain] = {}
     for domain in data:
         images, rows = domain.train.images, _stored_rows(domain.train)
         same = images.__array_interface__["data"][0], images.shape, rows.tobytes()

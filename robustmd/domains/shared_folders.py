@@ -25,10 +25,6 @@ def share(path: Path) -> None:
 
     What belongs to somebody else stays as it is. Raises OSError.
     """
+    allowed = path.parent.stat().st_mode & (0o2777 if path.is_dir() else 0o666)
     with suppress(PermissionError):
-        path.chmod(permissions(path.parent, 0o2777 if path.is_dir() else 0o666))
-
-
-def permissions(folder: Path, most: int) -> int:
-    """Those of `most` that the folder itself gives. Raises OSError."""
-    return folder.stat().st_mode & most
+        path.chmod(allowed)

@@ -24,9 +24,10 @@ import numpy as np
 
 from robustmd.domains.arrays import MARK, ArrayWriter, file_of, open_array
 from robustmd.domains.checksums import Stamp, array_sha256, stamp_of
-from robustmd.domains.lock import held, make_folder, share
+from robustmd.domains.shared_folders import make_folder, share
 from robustmd.errors import UserError
 from robustmd.runs.files import write_atomically
+from robustmd.runs.lock import held
 
 Say = Callable[[str], None]
 Accept = Callable[[Mapping[str, str]], None]
@@ -92,7 +93,8 @@ def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
     if store is None:
         try:
             make_folder(cache)
-            with held(cache / f"{recipe.key}.lock", f"preparing {recipe.name}", say):
+            lock = cache.resolve() / f"{recipe.key}.lock"
+            with held(lock, say, waiting_for=f"preparing {recipe.name}"):
                 store = _open_or_prepare(cache / recipe.key, recipe, accept, say)
         except OSError as error:
             raise UserError(
