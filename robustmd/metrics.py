@@ -1,16 +1,21 @@
-"""What can be measured of a domain beside loss and accuracy, from the same forward pass.
+"""What is measured of a domain, from one forward pass, and one value of all the domains' values.
 
-Each function takes the logits, float [n, C], and the labels, int64 [n], of one domain's split.
+Each metric takes the logits, float [n, C], and the labels, int64 [n], of one domain's split.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from robustmd.registry import metric
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Better = Literal["smaller", "larger"]  # which values of a quantity are the better ones
 
 BINS = 15  # of the expected calibration error, as in Guo et al. (2017)
 
@@ -70,3 +75,23 @@ def _counts(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     predicted, classes = logits.argmax(1), logits.shape[1]
     hits = labels[predicted == labels]
     return tuple(found.bincount(minlength=classes).double() for found in (hits, labels, predicted))  # type: ignore[return-value]
+
+
+def worst(values: npt.ArrayLike, better: Better) -> np.ndarray:
+    """[..., K] -> [...]: the largest value where smaller is better, else the smallest; NaN where
+    one of them is."""
+    # numpy's: Python's max over a NaN depends on the order
+    return np.max(values, axis=-1) if better == "smaller" else np.min(values, axis=-1)
+
+
+def worst_tenth(values: npt.ArrayLike, better: Better) -> np.ndarray:
+    """[..., K] -> [...]: the mean over the ⌈K/10⌉ domains with the worst values."""
+    ascending = np.sort(values, axis=-1)
+    count = tenth(ascending.shape[-1])
+    chosen = ascending[..., -count:] if better == "smaller" else ascending[..., :count]
+    return np.mean(chosen, axis=-1)
+
+
+def tenth(count: int) -> int:
+    """⌈K/10⌉, how many domains the worst tenth of K are."""
+    return -(-count // 10)

@@ -16,7 +16,13 @@ from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
 from robustmd.errors import UserError
-from robustmd.runs.comparison import IDENTICAL, Comparison, compare, environment_differences
+from robustmd.runs.comparison import (
+    DIFFERENT,
+    IDENTICAL,
+    Comparison,
+    compare,
+    environment_differences,
+)
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
 from robustmd.training.run import run as train
@@ -81,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
         shutil.rmtree(out)
     else:
         console.print(f"  {new.path}", soft_wrap=True)
-    return 0 if comparison.is_reproduced else 1
+    return 0 if comparison.verdict != DIFFERENT else 1
 
 
 def _finished(path: Path) -> Run:

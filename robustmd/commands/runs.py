@@ -10,8 +10,7 @@ from pathlib import Path
 
 from robustmd.errors import UserError, printable
 from robustmd.runs import rerun
-from robustmd.runs.cleaning import remove
-from robustmd.runs.listing import Listed, differences, list_runs
+from robustmd.runs.listing import Listed, differences, list_runs, remove
 from robustmd.runs.untrusted import Unreadable
 
 EPILOG = """\

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robustmd.metrics import worst
 from robustmd.registry import Metric
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind, estimate
@@ -16,7 +17,6 @@ from robustmd.report.numbers import estimate_cell
 from robustmd.report.selection import Selected, Selection
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 from robustmd.runs import files
-from robustmd.runs.reducers import worst
 from robustmd.runs.untrusted import Unreadable, read_table
 
 COLUMNS = {"iteration": int, "split": str, "domain": str, "metric": str, "value": float}

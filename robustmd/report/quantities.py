@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import robustmd.metrics  # noqa: F401 - registers them
+from robustmd.metrics import worst, worst_tenth
 from robustmd.registry import METRICS, Metric
 from robustmd.report.names import clean, is_many
 from robustmd.report.numbers import is_percentage
 from robustmd.report.selection import AVERAGED, Selected
-from robustmd.runs.reducers import worst, worst_tenth
 from robustmd.runs.run import Run
 
 UNSEEN = "(unseen)"

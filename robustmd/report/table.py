@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from robustmd.metrics import tenth
 from robustmd.report.aggregate import Group, Section, measured_as
 from robustmd.report.domains_table import WorstDomain, worst_domain
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind
@@ -21,7 +22,6 @@ from robustmd.report.quantities import (
 )
 from robustmd.report.selection import DEFAULT, Selection
 from robustmd.report.sheet import NOTHING, Cell, Field, Mark, Sheet, field, make_sheet
-from robustmd.runs.reducers import tenth
 
 Value = Estimate | str | None  # ours; published, as printed; published nowhere
 LETTERS = {1: "footnotesize", 2: "footnotesize", 3: "scriptsize"}  # by domains, of more tiny

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from robustmd.metrics import Better
 from robustmd.report.estimate import CONFIDENCE, t_quantile
-from robustmd.runs.reducers import Better
 
 LEVEL = 0.05
 FEWEST = 3  # pairs that decide anything: two can agree by chance

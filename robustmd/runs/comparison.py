@@ -5,11 +5,7 @@ The verdicts, best first:
 - `identical`: metrics.csv is the same but for the seconds, and so is weights.csv.
 - `within floating-point tolerance`: untrained, every loss within `START_TOLERANCE` (so the weights
   and the data were the same); at the end every loss within `LOSS_TOLERANCE` (relative above 1 nat)
-  and every accuracy within `ACCURACY_TOLERANCE` points, or one example. Another device, library or
-  number of threads adds the same numbers in another order, and training amplifies the last digit
-  that differs so: on digits_mini, one thread against two are 10⁻³ nats apart after 100 iterations
-  of 1,000, up to 0.25 midway, 0.03 nats and 0.9 points at the end. So the course in between is not
-  compared.
+  and every accuracy within `ACCURACY_TOLERANCE` points, or one example. docs/runs.md says why.
 - `within seed spread`: the worst training loss and the worst test accuracy lie in the 95 %
   prediction interval of a further seed, mean ± t₀.₉₇₅,ₙ₋₁ · s · √(1 + 1/n), over the n seeds of
   these settings that have finished, `LEAST_SEEDS` at least.
@@ -21,13 +17,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import pandas as pd
+from scipy import special
 
 from robustmd.errors import UserError
 from robustmd.runs import files
-from robustmd.runs.run import Measurement, Run
-from robustmd.runs.untrusted import Unreadable, read_table
+from robustmd.runs.run import Run
+from robustmd.runs.untrusted import Unreadable, read_frame
 
 START_TOLERANCE = 1e-4
 LOSS_TOLERANCE = 0.05
@@ -41,16 +39,11 @@ SPREAD = "within seed spread"
 DIFFERENT = "different"
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A verdict, and in lines what it rests on."""
 
     verdict: str
     reasons: tuple[str, ...]
-
-    @property
-    def is_reproduced(self) -> bool:
-        return self.verdict != DIFFERENT
 
 
 def compare(old: Run, new: Run, seeds: Sequence[Run]) -> Comparison:
@@ -61,69 +54,37 @@ def compare(old: Run, new: Run, seeds: Sequence[Run]) -> Comparison:
         new: its reproduction; finished.
         seeds: the finished runs of the same settings, `old` among them.
     """
-    rows, others = ([Measurement(*row) for row in _rows(run, files.METRICS)] for run in (old, new))
-    weights = [_without_nan(_rows(run, files.WEIGHTS)) for run in (old, new)]
-    same_weights = weights[0] == weights[1]
-    if _without_seconds(rows) == _without_seconds(others) and same_weights:
+    rows, others = (_table(run, files.METRICS).drop(columns="seconds") for run in (old, new))
+    same_weights = _table(old, files.WEIGHTS).equals(_table(new, files.WEIGHTS))
+    if rows.equals(others) and same_weights:
         return Comparison(IDENTICAL, (f"{len(rows)} measurements and every weight are the same",))
-    if [_place(row) for row in rows] != [_place(row) for row in others]:
+    what = ["iteration", "split", "domain", "examples"]
+    if not rows[what].equals(others[what]):
         return Comparison(DIFFERENT, ("they measured other things: see the two metrics.csv",))
-    last = max(row.iteration for row in rows)
-    start = _furthest(rows, others, 0)
-    end = _furthest(rows, others, last)
+    losses = (rows.loss - others.loss).abs() / rows.loss.abs().clip(lower=1)
+    losses = losses.where(losses.notna(), math.inf)  # of what is no number
+    points = (rows.accuracy - others.accuracy).abs()
+    allowed = (100 / rows.examples.clip(lower=1) + 1e-9).clip(lower=ACCURACY_TOLERANCE)
+    start, end = rows.iteration == 0, rows.iteration == rows.iteration.max()
     reasons = (
-        f"untrained, losses differ by {start.loss:.1e} at most (tolerance {START_TOLERANCE:g})",
-        f"after iteration {last}, losses by {end.loss:.1e} (tolerance {LOSS_TOLERANCE:g}, relative "
-        f"above 1 nat), accuracies by {end.accuracy:.2f} points (tolerance {ACCURACY_TOLERANCE:g})",
+        f"untrained, losses differ by {losses[start].max():.1e} at most "
+        f"(tolerance {START_TOLERANCE:g})",
+        f"after iteration {rows.iteration.max()}, losses by {losses[end].max():.1e} (tolerance "
+        f"{LOSS_TOLERANCE:g}, relative above 1 nat), accuracies by {points[end].max():.2f} points "
+        f"(tolerance {ACCURACY_TOLERANCE:g})",
     )
-    if start.loss <= START_TOLERANCE and end.loss <= LOSS_TOLERANCE and end.is_accurate:
+    begin_alike = (losses[start] <= START_TOLERANCE).all()
+    if begin_alike and ((losses <= LOSS_TOLERANCE) & (points <= allowed))[end].all():
         return Comparison(TOLERANCE, reasons)
     is_inside, words = _seed_spread(new, seeds)
     return Comparison(SPREAD if is_inside else DIFFERENT, (*reasons, *words))
 
 
-def _without_seconds(rows: Sequence[Measurement]) -> list[Measurement]:
-    return [row._replace(seconds=0.0) for row in rows]
-
-
-def _rows(run: Run, name: str) -> list[tuple[Any, ...]]:
+def _table(run: Run, name: str) -> pd.DataFrame:
     try:
-        return read_table(run.path / name)
+        return read_frame(run.path / name)
     except Unreadable as reason:
         raise UserError(f"{run.path}: {reason}; run it again with force=true") from None
-
-
-def _without_nan(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """NaN, the loss of a domain that was not drawn, is not equal to itself; None is."""
-    return [tuple(None if value != value else value for value in row) for row in rows]  # noqa: PLR0124
-
-
-def _place(row: Measurement) -> tuple[int, str, str, int]:
-    return row.iteration, row.split, row.domain, row.examples
-
-
-class _Furthest(NamedTuple):
-    """The largest differences: of losses (relative above 1 nat), of accuracies [points]."""
-
-    loss: float
-    accuracy: float
-    is_accurate: bool
-
-
-def _furthest(
-    rows: Sequence[Measurement], others: Sequence[Measurement], iteration: int
-) -> _Furthest:
-    """Over the measurements after `iteration`; a loss that is no number is infinitely far."""
-    loss, accuracy, is_accurate = 0.0, 0.0, True
-    for one, other in zip(rows, others, strict=True):
-        if one.iteration != iteration:
-            continue
-        apart = abs(one.loss - other.loss) / max(1.0, abs(one.loss))
-        points = abs(one.accuracy - other.accuracy)
-        loss = max(loss, apart if math.isfinite(apart) else math.inf)
-        accuracy = max(accuracy, points)
-        is_accurate &= points <= max(ACCURACY_TOLERANCE, 100.0 / max(1, one.examples) + 1e-9)
-    return _Furthest(loss, accuracy, is_accurate)
 
 
 def _seed_spread(new: Run, seeds: Sequence[Run]) -> tuple[bool, tuple[str, ...]]:
@@ -133,18 +94,13 @@ def _seed_spread(new: Run, seeds: Sequence[Run]) -> tuple[bool, tuple[str, ...]]
             f"the spread over seeds is not known: {n} of {LEAST_SEEDS} seeds of these settings "
             "have finished in the tree",
         )
-    from scipy import special  # noqa: PLC0415 - only where it comes to this
-
     factor = float(special.stdtrit(n - 1, 0.975)) * math.sqrt(1 + 1 / n)
     inside, words = True, []
-    for name, value, values in (
-        ("worst training loss", new.worst_loss("train"), [s.worst_loss("train") for s in seeds]),
-        (
-            "worst test accuracy",
-            new.worst_accuracy("test"),
-            [s.worst_accuracy("test") for s in seeds],
-        ),
+    for name, of in (
+        ("worst training loss", lambda run: run.worst_loss("train")),
+        ("worst test accuracy", lambda run: run.worst_accuracy("test")),
     ):
+        value, values = of(new), [of(seed) for seed in seeds]
         mean, width = statistics.fmean(values), factor * statistics.stdev(values)
         inside &= abs(value - mean) <= width
         words.append(f"{name} {value:.4f}; a further seed: {mean:.4f} ± {width:.4f} ({n} seeds)")

@@ -1,25 +1,27 @@
-"""What `robustmd runs` says of each run: how far it is, how well it does, what differs."""
+"""What `robustmd runs` says of each run: how far it is, how well it does, what differs; and the
+removal of those that did not finish."""
 
 from __future__ import annotations
 
+import re
+import shutil
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from robustmd.config.identity import canonical
+from robustmd.config.identity import canonical, flattened
 from robustmd.errors import UserError
+from robustmd.metrics import worst
 from robustmd.runs import files, lock
 from robustmd.runs.discovery import find_run_directories
+from robustmd.runs.reader import Records, judge, root_of, status_of
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
-from robustmd.runs.untrusted import Unreadable, read_record, read_table
+from robustmd.runs.untrusted import Unreadable, read_table
 
 COMPARED = ("data", "backbone", "method", "training", "evaluation")
-DONE = ("finished", "running")
 GROWING = (files.SUMMARY, files.METRICS, files.WEIGHTS, files.ENVIRONMENT)
 
 
@@ -46,7 +48,7 @@ class Listed:
     @property
     def is_over(self) -> bool:
         """Finished, or being trained now: nothing to run again."""
-        return self.status in DONE
+        return self.status in ("finished", "running")
 
 
 def list_runs(outputs: Path) -> list[Listed]:
@@ -55,145 +57,138 @@ def list_runs(outputs: Path) -> list[Listed]:
     Raises:
         UserError: `outputs` is no folder.
     """
-    if not outputs.is_dir():
-        raise UserError(f"{outputs}: no such folder; name the one that holds your runs")
-    root = outputs.resolve()
-    found = map(_listed, find_run_directories(root).run_directories)
+    root = root_of(outputs)
+    found = (_listed(path, root) for path in find_run_directories(root).run_directories)
     return [one for one in found if one is not None]
 
 
-def _listed(path: Path) -> Listed | None:
+def _listed(path: Path, root: Path) -> Listed | None:
     """None where the directory has been removed since it was found."""
-    config, summary, environment, message = _facts(path)
-    status = summary.get("status")
+    records = Records.of(path)
     try:
-        holder, age = lock.holder(path / files.LOCK), _age(path)
+        status, message = _status(path, root, records)
+        age = _age(path)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        holder, age, status = None, 0.0, None
-        message = f"{files.LOCK}: {error.strerror}"
-    if holder is not None:
-        status, message = "running", holder
-    elif not isinstance(status, str) or not config:
-        status = "unreadable" if summary or config else "cut off"
-    elif status == "running":
-        status, message = "cut off", "its process has gone"
-    elif status == "finished":
-        message = one_class_words(constant_of(summary))
-    elif isinstance(summary.get("message"), str):
-        message = summary["message"]
-    worst_loss, damage = _worst_loss(path, config, summary)
-    if status == "finished" and damage:
-        status, message = "unreadable", damage
+    counts = (records.summary.get(name) for name in ("iterations_done", "iterations"))
+    done, total = (count if type(count) is int else None for count in counts)
+    worst_loss = _worst_loss(path, records)
     return Listed(
-        path,
-        status,
-        message,
-        _count(summary, "iterations_done"),
-        _count(summary, "iterations"),
-        worst_loss,
-        age,
-        config,
-        environment,
+        path, status, message, done, total, worst_loss, age, records.config, records.environment
     )
 
 
-def _facts(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
-    """config, summary, environment, and the reason where one of the first two is unreadable."""
-    found: list[dict[str, Any]] = []
-    message = ""
-    for name in (files.ENVIRONMENT, files.SUMMARY, files.CONFIG):
-        try:
-            found.append(read_record(path / name))
-        except Unreadable as reason:
-            found.append({})
-            message = str(reason)
-    environment, summary, config = found
-    return config, summary, environment, message
-
-
-def _count(summary: Mapping[str, Any], name: str) -> int | None:
-    value = summary.get(name)
-    return value if type(value) is int else None
-
-
-def _worst_loss(
-    path: Path, config: Mapping[str, Any], summary: Mapping[str, Any]
-) -> tuple[float | None, str]:
-    """The loss, and the reason where metrics.csv has none to give because it is unreadable."""
-    domains = summary.get("domains")
+def _status(path: Path, root: Path, records: Records) -> tuple[str, str]:
+    """Its status and the message."""
+    summary, status = records.summary, records.summary.get("status")
+    message = summary.get("message")
     try:
-        unseen = unseen_domains(config, summary)
+        holder = lock.holder(path / files.LOCK)
+    except OSError as error:
+        return "unreadable", f"{files.LOCK}: {error.strerror}"
+    if holder is not None:
+        status, message = "running", holder
+    elif not isinstance(status, str) or not records.config:
+        faults = [records.faults.get(name) for name in (files.CONFIG, files.SUMMARY)]
+        message = next(filter(None, faults), "summary.json names no status")
+        status = "unreadable" if summary or records.config else "cut off"
+    elif status == "running":
+        status, message = "cut off", "its process has gone"
+    elif status == "finished":
+        run, problems = judge(path, root, records)
+        status, message = "finished", one_class_words(constant_of(summary))
+        if run is None:
+            status, message = "unreadable", problems[0].reason
+    return status, message if isinstance(message, str) else ""
+
+
+def _worst_loss(path: Path, records: Records) -> float | None:
+    domains = records.summary.get("domains")
+    try:
+        unseen = unseen_domains(records.config, records.summary)
         rows = read_table(path / files.METRICS)
-    except Unreadable as reason:
-        return None, str(reason)
+    except Unreadable:
+        return None
     losses: dict[int, dict[str, float]] = defaultdict(dict)
     for iteration, _, split, domain, loss, *_ in rows:
         if split == "train" and domain not in unseen:
             losses[iteration][domain] = loss
     whole = len(domains) - len(unseen) if isinstance(domains, list) else 1
     measured = [at for at, by_domain in losses.items() if len(by_domain) >= whole]
-    largest = float(np.max(list(losses[max(measured)].values()))) if measured else None
-    return largest, ""
+    return float(worst(list(losses[max(measured)].values()), "smaller")) if measured else None
 
 
 def _age(path: Path) -> float:
     """Seconds since the run last wrote; 0 where a clock was set back since."""
-    times = [0.0]
-    for name in GROWING:
-        try:
-            times.append((path / name).lstat().st_mtime)
-        except OSError:
-            continue
-    newest = max(times) or path.lstat().st_mtime
-    return max(0.0, time.time() - newest)
+    there = [path / name for name in GROWING if (path / name).is_file()] or [path]
+    return max(0.0, time.time() - max(one.lstat().st_mtime for one in there))
 
 
 def differences(runs: Sequence[Listed]) -> list[str]:
     """For each run what tells it from the others of its data set: "lam=0.1 width=0.5".
 
-    The method's name and the seed are in the path and left out.
+    The method's name and the seed are in the path and left out. A method's keys are compared with
+    those of runs of that method.
     """
-    flat = [_flat(run.config) for run in runs]
-    values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    flat = [_settings(run.config) for run in runs]
+
+    def scope(one: Mapping[str, str], key: str) -> tuple[str, ...]:
+        method = (one.get("method.name", ""),) if key.startswith("method.") else ()
+        return one.get("data.name", ""), *method, key
+
+    values: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for one in flat:
         for key, value in one.items():
-            values[_scope(one, key), key].add(value)
+            values[scope(one, key)].add(value)
     return [
         " ".join(
             f"{key.rpartition('.')[2]}={value}"
             for key, value in one.items()
-            if not key.endswith(".name") and len(values[_scope(one, key), key]) > 1
+            if not key.endswith(".name") and len(values[scope(one, key)]) > 1
         )
         for one in flat
     ]
 
 
-def _scope(flat: Mapping[str, str], key: str) -> str:
-    """Whom a run is compared with: runs on its data, in a method's key those of its method."""
-    data, group = flat.get("data.name", ""), key.partition(".")[0]
-    return f"{data} {flat.get('method.name', '')}" if group == "method" else data
-
-
-def _flat(config: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for group in COMPARED:
-        for key, value in _leaves(config.get(group), group):
-            found[key] = _shown(value)
+def _settings(config: Mapping[str, Any]) -> dict[str, str]:
+    found = {
+        key: f"{value:g}" if isinstance(value, float) else str(value)
+        for group in COMPARED
+        for key, value in flattened(canonical(config.get(group)), group)
+    }
     runtime = config.get("runtime")
     if isinstance(runtime, Mapping) and "precision" in runtime:
         found["runtime.precision"] = str(runtime["precision"])
     return found
 
 
-def _leaves(value: object, key: str) -> Iterable[tuple[str, object]]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{key}.{name}")
-    else:
-        yield key, canonical(value)
+def remove(path: Path, root: Path) -> None:
+    """Remove an unfinished run's directory, and the folders above it that it leaves empty.
 
+    Args:
+        path: a run directory that is no symbolic link and has none on its way from `root`.
+        root: the outputs folder, resolved; it stays.
 
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    Raises:
+        UserError: it has finished, is being trained, holds what no run writes, or lies elsewhere.
+        OSError: the system refuses.
+    """
+    if path.resolve() != path or not path.is_relative_to(root) or path == root:
+        raise UserError(f"{path}: is reached by a symbolic link; left as it is")
+    names = [child.name for child in path.iterdir()]
+    foreign = [n for n in names if n not in files.ALL and not re.fullmatch(files.LEFTOVER, n)]
+    if not path.name.startswith("seed=") or foreign:
+        what = f"holds {foreign[0]}, which" if foreign else "has a name that"
+        raise UserError(f"{path}: {what} no run of ours has; left as it is")
+    with lock.held(path / files.LOCK):
+        try:
+            has_finished = status_of(path) == "finished"
+        except Unreadable:
+            has_finished = True
+        if has_finished:
+            raise UserError(f"{path}: has finished, or may have; left as it is")
+        shutil.rmtree(path)  # follows no symbolic link
+    for folder in path.parents:
+        if folder == root or any(folder.iterdir()):
+            return
+        folder.rmdir()

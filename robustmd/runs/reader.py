@@ -4,16 +4,19 @@ A report may use the numbers of `Collection.runs` only; whatever else was found 
 its reason.
 """
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from robustmd.errors import UserError, listed
+from robustmd.metrics import worst
 from robustmd.runs import files
 from robustmd.runs.discovery import find_run_directories
-from robustmd.runs.reducers import worst
 from robustmd.runs.run import (
     Collection,
     Measurement,
@@ -21,6 +24,7 @@ from robustmd.runs.run import (
     Run,
     Series,
     history_of,
+    is_sound,
     unseen_domains,
 )
 from robustmd.runs.untrusted import MAX_INTEGER, Missing, Unreadable, read_record, read_table
@@ -34,6 +38,30 @@ Final = Mapping[str, Mapping[str, Measurement]]
 __all__ = ["Collection", "Measurement", "Problem", "Run", "collect", "judge", "status_of"]
 
 
+@dataclass(frozen=True)
+class Records:
+    """The three records of a run, each empty where `faults` says why it cannot be read."""
+
+    config: dict[str, Any]
+    summary: dict[str, Any]
+    environment: dict[str, Any]
+    faults: Mapping[str, str]
+
+    @classmethod
+    def of(cls, path: Path) -> Records:
+        """Those of the run in `path`."""
+        found: list[dict[str, Any]] = []
+        faults = {}
+        for name in (files.CONFIG, files.SUMMARY, files.ENVIRONMENT):
+            try:
+                found.append(read_record(path / name))
+            except Unreadable as reason:
+                found.append({})
+                faults[name] = str(reason)
+        config, summary, environment = found
+        return cls(config, summary, environment, faults)
+
+
 def collect(outputs: Path) -> Collection:
     """Reads every run below `outputs`; time is linear in the number of runs.
 
@@ -41,12 +69,7 @@ def collect(outputs: Path) -> Collection:
     Partial, foreign and corrupt directories become problems, never an exception. Symbolic links out
     of the tree are not followed. Raises `UserError` only where `outputs` is no folder.
     """
-    if not outputs.is_dir():
-        raise UserError(
-            f"{outputs}: no such folder; name the one that holds your runs, or make some with "
-            "`robustmd train -m method=even,opt seed=0,1`"
-        )
-    root = outputs.resolve()
+    root = root_of(outputs)
     found = find_run_directories(root)
     problems = [Problem(path, reason, "directory") for path, reason in found.others]
     runs: list[Run] = []
@@ -58,28 +81,38 @@ def collect(outputs: Path) -> Collection:
     return Collection(root, tuple(runs), tuple(sorted(problems, key=lambda p: p.path)))
 
 
-def judge(path: Path, root: Path) -> tuple[Run | None, list[Problem]]:
+def root_of(outputs: Path) -> Path:
+    """The outputs folder, resolved. Raises UserError where there is none."""
+    if not outputs.is_dir():
+        raise UserError(
+            f"{outputs}: no such folder; name the one that holds your runs, or make some with "
+            "`robustmd train -m method=even,opt seed=0,1`"
+        )
+    return outputs.resolve()
+
+
+def judge(
+    path: Path, root: Path, records: Records | None = None
+) -> tuple[Run | None, list[Problem]]:
     """The run in `path` if its numbers may be used, and all there is to say about it."""
-    facts: dict[str, Any] = {}
-    unmeasured: Run | None = None
+    records = records or Records.of(path)
+    run: Run | None = None
     try:
-        facts, remarks = _read_facts(path, root)
-        unmeasured = Run(**facts)
-        if unmeasured.status != "finished":
-            raise Unreadable(_unfinished(unmeasured))
-        table = read_table(path / files.METRICS)
-        rows = [Measurement(*row) for row in table]
-        final = final_measurement(rows, unmeasured)
-        compare_with_summary(final, unmeasured)
+        run = _unmeasured(path, root, records)
+        if run.status != "finished":
+            raise Unreadable(_unfinished(run))
+        rows = [Measurement(*row) for row in read_table(path / files.METRICS)]
+        final = final_measurement(rows, run)
+        compare_with_summary(final, run)
     except Unreadable as reason:
-        return None, [Problem(path, str(reason), "run", unmeasured)]
-    history = history_of(rows, unmeasured.domains)
-    beside = history_of(rows, unmeasured.unseen) if unmeasured.unseen else {}
-    run = Run(**facts, final=final, history=history, unseen_history=beside)
-    problems = [Problem(path, remark, "remark", run) for remark in remarks]
+        return None, [Problem(path, str(reason), "run", run)]
+    history = history_of(rows, run.domains)
+    beside = history_of(rows, run.unseen)
+    facts = {name: value for name, value in vars(run).items() if name != "domains"}
+    run = Run(**{**facts, "final": final, "history": history, "unseen_history": beside})
+    problems = [Problem(path, remark, "remark", run) for remark in _remarks(run, records)]
     said = dict.fromkeys((*gaps(history), *gaps(beside)))
-    problems += [Problem(path, gap, "measurement", run) for gap in said]
-    return run, problems
+    return run, problems + [Problem(path, gap, "measurement", run) for gap in said]
 
 
 def status_of(path: Path) -> str | None:
@@ -98,41 +131,47 @@ def status_of(path: Path) -> str | None:
     return str(status)
 
 
-def _read_facts(path: Path, root: Path) -> tuple[dict[str, Any], list[str]]:
-    """Arguments of `Run` but for the measurements, and remarks that leave nothing out."""
-    config = read_record(path / files.CONFIG)
-    summary = read_record(path / files.SUMMARY)
-    remarks: list[str] = []
-    try:
-        environment = read_record(path / files.ENVIRONMENT)
-    except Unreadable as reason:
-        environment = {}
-        remarks.append(f"{reason}: which bytes it was trained on is not known")
+def _unmeasured(path: Path, root: Path, records: Records) -> Run:
+    """The run without its measurements. Raises `Unreadable`."""
+    for name in (files.CONFIG, files.SUMMARY):
+        if name in records.faults:
+            raise Unreadable(records.faults[name])
+    config, summary = records.config, records.summary
     data, method, seed = _name(config, "data"), _name(config, "method"), config.get("seed")
-    if not is_integer(seed):
+    if seed is None or not is_integer(seed):
         raise Unreadable("config.yaml names no whole number as seed")
     for key, value in (("data", data), ("seed", seed)):
         if summary.get(key) != value:
             raise Unreadable(f"config.yaml says {key}={value}, summary.json {summary.get(key)!r}")
-    if summary.get("method") != method:
-        named = f"{summary.get('method')!r}, config.yaml {method!r}: the latter is used"
-        remarks.append(f"summary.json calls the method {named}")
     if not isinstance(summary.get("status"), str):
         raise Unreadable("summary.json names no status")
-    facts = {
-        "path": path,
-        "root": root,
-        "config": config,
-        "summary": summary,
-        "environment": environment,
-        "data": data,
-        "method": method,
-        "seed": seed,
-        "status": summary["status"],
-        "measured": _domains(summary),
-    }
-    facts["unseen"] = _unseen(config, summary, facts["measured"])
-    return facts, remarks
+    measured = _domains(summary)
+    return Run(
+        path=path,
+        root=root,
+        config=config,
+        summary=summary,
+        environment=records.environment,
+        data=data,
+        method=method,
+        seed=seed,
+        status=summary["status"],
+        measured=measured,
+        unseen=_unseen(config, summary, measured),
+    )
+
+
+def _remarks(run: Run, records: Records) -> list[str]:
+    """What is to be said of a run and leaves nothing out."""
+    remarks = []
+    if files.ENVIRONMENT in records.faults:
+        fault = records.faults[files.ENVIRONMENT]
+        remarks.append(f"{fault}: which bytes it was trained on is not known")
+    named = run.summary.get("method")
+    if named != run.method:
+        words = f"{named!r}, config.yaml {run.method!r}: the latter is used"
+        remarks.append(f"summary.json calls the method {words}")
+    return remarks
 
 
 def _name(config: dict[str, Any], group: str) -> str:
@@ -170,9 +209,6 @@ def _unfinished(run: Run) -> str:
     return f"{run.status}{progress}" + (f": {message}" if isinstance(message, str) else "")
 
 
-# --- may a run's numbers be used? -----------------------------------------------------------------
-
-
 def is_integer(value: object) -> bool:
     """A whole number that is no boolean and fits where numbers are kept."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INTEGER
@@ -181,41 +217,39 @@ def is_integer(value: object) -> bool:
 def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
     """{split: {domain: last row}} at iteration T = summary.json's `iterations`.
 
-    Raises `Unreadable` where metrics.csv does not end at T, lacks a domain of train or test there,
-    or holds what cannot be (a loss that is negative or not finite, an accuracy outside 0..100).
+    Raises `Unreadable` where metrics.csv measures what is not this run's, or has not one sound row
+    for each domain of train and test at T.
     """
     total = run.summary.get("iterations")
     if total is None or not is_integer(total):
         raise Unreadable("summary.json names no number of iterations")
-    final: dict[str, dict[str, Measurement]] = {}
+    found: dict[str, dict[str, list[Measurement]]] = {}
     known = frozenset(run.measured)
     for row in rows:
-        if row.domain not in known:
-            raise Unreadable(f"metrics.csv measures {row.domain!r}, no domain of summary.json")
-        if row.iteration > total:
-            raise Unreadable(f"metrics.csv goes on to iteration {row.iteration}, past {total}")
+        if row.domain not in known or row.iteration > total:
+            where = f"{row.domain!r} at iteration {row.iteration}"
+            raise Unreadable(f"metrics.csv measures {where}, which summary.json does not know")
         if row.iteration == total:
-            if row.domain in final.setdefault(row.split, {}):
-                raise Unreadable(f"metrics.csv has {row.split} of {row.domain} at {total} twice")
-            final[row.split][row.domain] = row
-    for split in dict.fromkeys((*REQUIRED_SPLITS, *final)):
-        lacking = [domain for domain in run.measured if domain not in final.get(split, {})]
+            found.setdefault(row.split, {}).setdefault(row.domain, []).append(row)
+    for split in dict.fromkeys((*REQUIRED_SPLITS, *found)):
+        by_domain = found.setdefault(split, {})
+        lacking = [domain for domain in run.measured if domain not in by_domain]
         if lacking:
             raise Unreadable(
                 f"metrics.csv lacks the final measurement (iteration {total}) of {split} on "
                 f"{listed(lacking)}"
             )
-        for row in final[split].values():
-            _check_values(row)
-    return final
+        unsound = [name for name, there in by_domain.items() if not _is_one_sound(there)]
+        if unsound:
+            raise Unreadable(
+                f"metrics.csv: the final measurement of {split} on {listed(unsound)} is twice "
+                "there, or a loss or an accuracy that cannot be"
+            )
+    return {split: {name: ones[0] for name, ones in of.items()} for split, of in found.items()}
 
 
-def _check_values(row: Measurement) -> None:
-    if not (math.isfinite(row.loss) and row.loss >= 0 and 0 <= row.accuracy <= 100):
-        raise Unreadable(
-            f"metrics.csv: final {row.split} of {row.domain} is loss={row.loss}, "
-            f"accuracy={row.accuracy}"
-        )
+def _is_one_sound(rows: Sequence[Measurement]) -> bool:
+    return len(rows) == 1 and is_sound(rows[0]) and rows[0].loss >= 0
 
 
 def compare_with_summary(final: Final, run: Run) -> None:

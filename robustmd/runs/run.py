@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from robustmd.errors import listed
-from robustmd.runs.reducers import worst
+from robustmd.metrics import worst
 from robustmd.runs.untrusted import Unreadable
 
 MEASURED = ("loss", "accuracy")  # of every run, in metrics.csv
@@ -69,13 +69,8 @@ class Series:
     def at(self, iterations: np.ndarray) -> Series:
         """The measurements at these iterations."""
         rows = np.isin(self.iterations, iterations)
-        return Series(
-            self.iterations[rows],
-            self.seconds[rows],
-            self.loss[rows],
-            self.accuracy[rows],
-            self.examples[rows],
-        )
+        columns = ("iterations", "seconds", "loss", "accuracy", "examples")
+        return Series(**{name: getattr(self, name)[rows] for name in columns})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +160,34 @@ class Run:
         return float(worst([self.accuracy(split, domain) for domain in self.domains], "larger"))
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Something a report has to say about a path.
+
+    `scope`: what is left out because of it: the whole "run", one "measurement", a foreign
+    "directory", or nothing ("remark"). `run` is given where config and summary could be read.
+    """
+
+    path: Path
+    reason: str
+    scope: Literal["run", "measurement", "directory", "remark"] = "run"
+    run: Run | None = None
+
+    @property
+    def status(self) -> str | None:
+        """Status that the run itself recorded; None where unknown."""
+        return self.run.status if self.run else None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What lies below an outputs folder: finished, sound runs, and all there is to say, by path."""
+
+    outputs: Path
+    runs: tuple[Run, ...]
+    problems: tuple[Problem, ...]
+
+
 def constant_of(summary: Mapping[str, Any]) -> Constant:
     """What summary.json's `final` measures say of that; old ones say nothing."""
     final = summary.get("final")
@@ -199,76 +222,47 @@ def unseen_domains(config: Mapping[str, Any], summary: Mapping[str, Any]) -> tup
     return tuple(named)
 
 
-def _is_duration(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < LONGEST  # type: ignore[operator]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something a report has to say about a path.
-
-    `scope`: what is left out because of it: the whole "run", one "measurement", a foreign
-    "directory", or nothing ("remark"). `run` is given where config and summary could be read.
-    """
-
-    path: Path
-    reason: str
-    scope: Literal["run", "measurement", "directory", "remark"] = "run"
-    run: Run | None = None
-
-    @property
-    def status(self) -> str | None:
-        """Status that the run itself recorded; None where unknown."""
-        return self.run.status if self.run else None
-
-
-@dataclass(frozen=True)
-class Collection:
-    """What lies below an outputs folder: finished, sound runs, and all there is to say, by path."""
-
-    outputs: Path
-    runs: tuple[Run, ...]
-    problems: tuple[Problem, ...]
-
-
 def history_of(rows: Iterable[Measurement], domains: Sequence[str]) -> Mapping[str, Series]:
     """{split: its series}, from the rows of a metrics.csv in any order; those of other domains do
     not count."""
-    by_split: dict[str, dict[int, list[Measurement]]] = {}
-    wanted = frozenset(domains)
-    for row in rows:
-        if row.domain in wanted:
-            by_split.setdefault(row.split, {}).setdefault(row.iteration, []).append(row)
-    return {split: _series(found, domains) for split, found in by_split.items()}
-
-
-def _series(found: Mapping[int, list[Measurement]], domains: Sequence[str]) -> Series:
     places = {domain: place for place, domain in enumerate(domains)}
+    found: dict[str, dict[int, list[Measurement]]] = {}
+    for row in rows:
+        if row.domain in places:
+            found.setdefault(row.split, {}).setdefault(row.iteration, []).append(row)
+    return {split: _series(measured, places) for split, measured in found.items()}
+
+
+def _series(measured: Mapping[int, list[Measurement]], places: Mapping[str, int]) -> Series:
     whole: list[list[Measurement]] = []
-    iterations, dropped = [], []
-    for iteration in sorted(found):
-        rows = found[iteration]
-        if _is_whole(rows, places):
-            iterations.append(iteration)
-            whole.append(sorted(rows, key=lambda row: places[row.domain]))
+    dropped = []
+    for iteration in sorted(measured):
+        rows = sorted(measured[iteration], key=lambda row: places[row.domain])
+        names = [row.domain for row in rows]
+        if names == list(places) and all(map(is_sound, rows)):
+            whole.append(rows)
         else:
             dropped.append(iteration)
-    shape = (len(whole), len(domains))
+
+    def column(name: str, kind: type) -> np.ndarray:
+        values = [[getattr(row, name) for row in rows] for rows in whole]
+        return np.array(values, kind).reshape(len(whole), len(places))
+
     return Series(
-        iterations=np.array(iterations, np.int64),
-        seconds=np.array([rows[0].seconds for rows in whole], np.float64),
-        loss=np.array([[r.loss for r in rows] for rows in whole], np.float64).reshape(shape),
-        accuracy=np.array([[r.accuracy for r in rows] for rows in whole], float).reshape(shape),
-        examples=np.array([[r.examples for r in rows] for rows in whole], np.int64).reshape(shape),
+        iterations=column("iteration", np.int64)[:, 0],
+        seconds=column("seconds", np.float64)[:, 0],
+        loss=column("loss", np.float64),
+        accuracy=column("accuracy", np.float64),
+        examples=column("examples", np.int64),
         dropped=tuple(dropped),
     )
 
 
-def _is_whole(rows: Sequence[Measurement], places: Mapping[str, int]) -> bool:
-    """One row for each domain, with a finite loss and an accuracy that can be."""
-    return (
-        len(rows) == len(places)
-        and {row.domain for row in rows} == places.keys()
-        and all(math.isfinite(row.loss) and 0 <= row.accuracy <= 100 for row in rows)
-    )
+def is_sound(row: Measurement) -> bool:
+    """A finite loss, and an accuracy that can be."""
+    return math.isfinite(row.loss) and 0 <= row.accuracy <= 100
+
+
+def _is_duration(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < LONGEST  # type: ignore[operator]

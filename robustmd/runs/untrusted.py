@@ -12,32 +12,23 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import yaml
-from yaml.constructor import SafeConstructor
-from yaml.resolver import Resolver
 
 from robustmd.runs import files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_BYTES = 64 * 2**20  # a metrics.csv of 4 domains and 200,000 measurements is smaller
 LESS = {files.CONFIG: 2**18, files.ENVIRONMENT: 2**20, files.SUMMARY: 2**24, files.EXAMPLES: 2**24}
 MAX_INTEGER = 2**53  # exact in int64 and float64 alike
 MAX_DEPTH = 20  # of lists and mappings in one another; a run of ours has six
-
-# The same events from both; libyaml is ten times as fast where PyYAML was built with it.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVER, _CONSTRUCTOR = Resolver(), SafeConstructor()
-_MAKE: Mapping[str, Callable[[yaml.ScalarNode], Any]] = {
-    "tag:yaml.org,2002:null": _CONSTRUCTOR.construct_yaml_null,
-    "tag:yaml.org,2002:bool": _CONSTRUCTOR.construct_yaml_bool,
-    "tag:yaml.org,2002:int": _CONSTRUCTOR.construct_yaml_int,
-    "tag:yaml.org,2002:float": _CONSTRUCTOR.construct_yaml_float,
-}
 
 
 class Unreadable(Exception):
@@ -79,7 +70,7 @@ def read_record(path: Path) -> dict[str, Any]:
         content = json.loads(text) if kind == "JSON" else _document(text)
         if not isinstance(content, dict):
             raise Unreadable(f"{path.name} holds no mapping")
-        _check(content, MAX_DEPTH)
+        _check(content)
     except json.JSONDecodeError as error:
         raise Unreadable(f"{path.name} is not valid JSON from line {error.lineno} on") from None
     except yaml.YAMLError as error:
@@ -91,14 +82,6 @@ def read_record(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise Unreadable(f"{path.name} is not valid {kind}") from None
     return content
-
-
-def record_or_none(path: Path) -> dict[str, Any] | None:
-    """The same; None where it cannot be read."""
-    try:
-        return read_record(path)
-    except Unreadable:
-        return None
 
 
 def read_table(path: Path, columns: Mapping[str, type] | None = None) -> list[tuple[Any, ...]]:
@@ -121,6 +104,13 @@ def read_table(path: Path, columns: Mapping[str, type] | None = None) -> list[tu
         raise Unreadable(f"{where} is not a row of {','.join(columns)}") from None
 
 
+def read_frame(path: Path) -> pd.DataFrame:
+    """The same rows as a DataFrame."""
+    import pandas as pd  # noqa: PLC0415 - `robustmd runs` needs none
+
+    return pd.DataFrame(read_table(path), columns=list(files.COLUMNS[path.name]))
+
+
 def _integer(text: str) -> int:
     value = int(text)
     if abs(value) > MAX_INTEGER:
@@ -135,11 +125,13 @@ class _Refused(Exception):
     """What no run writes; the words go on after the file's name."""
 
 
-def _check(value: object, levels: int) -> None:
+def _check(value: object, levels: int = MAX_DEPTH) -> None:
     """Raises for what nothing that works with the value should have to think of."""
     if isinstance(value, dict | list):
         if levels == 0:
             raise _Refused(f"is nested more than {MAX_DEPTH} deep")
+        if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+            raise _Refused("has a key that is no text")
         for inner in (*value, *value.values()) if isinstance(value, dict) else value:
             _check(inner, levels - 1)
     elif isinstance(value, int) and abs(value) > 2**64:  # float() of more may raise
@@ -151,45 +143,33 @@ def _check(value: object, levels: int) -> None:
             raise _Refused("has half of a character") from None
 
 
+# libyaml is ten times as fast where PyYAML was built with it.
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads the scalars that runs write, and takes all others for text."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+for _tag, _form in {
+    "null": r"~|null|",
+    "bool": r"true|false",
+    "int": r"[-+]?(0|[1-9]\d*)",
+    "float": r"[-+]?(\d+\.\d*|\.\d+)(e[-+]?\d+)?|[-+]?\.inf|\.nan",
+}.items():
+    _is_one = re.compile(f"({_form})$", re.ASCII | re.IGNORECASE)
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _is_one, None)
+
+
 def _document(text: str) -> Any:
-    """The value of a YAML document."""
-    events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
-    next(events)  # the stream begins
-    if not isinstance(next(events), yaml.DocumentStartEvent):
-        return None
-    value = _value(events, next(events), MAX_DEPTH)
-    next(events)  # the document ends
-    if not isinstance(next(events), yaml.StreamEndEvent):
-        raise _Refused("holds more than one document")
-    return value
-
-
-def _value(events: Iterator[Any], event: Any, levels: int) -> Any:
-    if isinstance(event, yaml.AliasEvent):
-        raise _Refused("has YAML aliases, which a run never writes")
-    if event.tag is not None:
-        raise _Refused("has YAML tags, which a run never writes")
-    if isinstance(event, yaml.ScalarEvent):
-        return _scalar(event.value) if event.implicit[0] else event.value
-    if levels == 0:
-        raise _Refused("is nested too deep")
-    if isinstance(event, yaml.SequenceStartEvent):
-        items = itertools.takewhile(lambda e: not isinstance(e, yaml.SequenceEndEvent), events)
-        return [_value(events, item, levels - 1) for item in items]
-    found = {}
-    for key in itertools.takewhile(lambda e: not isinstance(e, yaml.MappingEndEvent), events):
-        if not isinstance(key, yaml.ScalarEvent):
-            raise _Refused("has a key that is no text")
-        found[key.value] = _value(events, next(events), levels - 1)
-    return found
-
-
-def _scalar(text: str) -> Any:
-    """A plain scalar: a number, true or false, null; else text."""
-    tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))
-    if tag not in _MAKE or ":" in text:
-        return text
-    try:
-        return _MAKE[tag](yaml.ScalarNode(tag, text))
-    except ValueError:  # 0x_ is none
-        return text
+    """The value of a YAML document; its events are looked at before anything is made of them."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise _Refused("has YAML aliases, which a run never writes")
+        if getattr(event, "tag", None) is not None:
+            raise _Refused("has YAML tags, which a run never writes")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise _Refused(f"is nested more than {MAX_DEPTH} deep")
+    return yaml.load(text, Loader=_Loader)

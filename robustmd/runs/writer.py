@@ -17,13 +17,7 @@ import yaml
 from robustmd.errors import printable
 from robustmd.runs import files, lock
 from robustmd.runs.files import Extent
-from robustmd.runs.untrusted import Unreadable, record_or_none
-
-
-def kept(*, predictions: bool) -> tuple[str, ...]:
-    """The files that a finished run has to have, beside its records and metrics.csv."""
-    names = (files.WEIGHTS, files.FINAL_MODEL)
-    return (*names, files.PREDICTIONS) if predictions else names
+from robustmd.runs.untrusted import Unreadable, read_record
 
 
 class RunDirectory:
@@ -38,14 +32,13 @@ class RunDirectory:
         self.path = path
         self.growing = (files.METRICS, files.WEIGHTS, *([files.MEASURES] if further else []))
 
-    # --- what is there -----------------------------------------------------------------------
-
     def record(self, name: str) -> dict[str, Any] | None:
         """config.yaml, environment.json or summary.json as plain data; None where it cannot be
         read. What looks like a reference in it stays text."""
-        return record_or_none(self.path / name)
-
-    # --- writing -----------------------------------------------------------------------------
+        try:
+            return read_record(self.path / name)
+        except Unreadable:
+            return None
 
     @contextmanager
     def locked(self, say: lock.Say = lambda _: None) -> Iterator[None]:
@@ -71,42 +64,24 @@ class RunDirectory:
         for child in sorted(found, key=lambda child: child.name != files.CHECKPOINTS):
             files.remove(child)
         (self.path / files.CHECKPOINTS).mkdir()
-        self.write_config(config)
-        self.write_environment(environment)
+        self.write_record(files.CONFIG, config)
+        self.write_record(files.ENVIRONMENT, environment)
         for name in self.growing:
-            self._replace(name, ",".join(files.COLUMNS[name]) + "\n")
+            self.write(name, (",".join(files.COLUMNS[name]) + "\n").encode())
 
-    def write_config(self, config: Mapping[str, Any]) -> None:
-        text = yaml.dump(dict(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)
-        self._replace(files.CONFIG, text)
+    def write(self, name: str, content: bytes) -> None:
+        """A file, whole."""
+        files.write_atomically(self.path / name, lambda stream: stream.write(content))
 
-    def write_environment(self, environment: Mapping[str, Any]) -> None:
-        self._replace(files.ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
-
-    def write_summary(self, summary: Mapping[str, Any]) -> None:
-        text = json.dumps(_strict(summary), indent=2, ensure_ascii=False, allow_nan=False)
-        self._replace(files.SUMMARY, text + "\n")
-
-    def append_metrics(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Rows of metrics.csv, in the order of its header."""
-        self._append(files.METRICS, rows)
-
-    def append_weights(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Rows of weights.csv, in the order of its header."""
-        self._append(files.WEIGHTS, rows)
-
-    def append_measures(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Rows of measures.csv, in the order of its header."""
-        self._append(files.MEASURES, rows)
-
-    def append_log(self, line: str) -> None:
-        """One line of train.log, with the time of day."""
-        text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n"
-        files.append(self.path / files.LOG, text, create=True)
-
-    def write_examples(self, png: bytes) -> None:
-        """The sheet of examples of the data."""
-        files.write_atomically(self.path / files.EXAMPLES, lambda stream: stream.write(png))
+    def write_record(self, name: str, record: Mapping[str, Any]) -> None:
+        """config.yaml, environment.json or summary.json."""
+        if name == files.CONFIG:
+            text = yaml.dump(dict(record), Dumper=_Plain, sort_keys=False, allow_unicode=True)
+        else:  # a folder's name in environment.json may be no text: it is written as escapes
+            is_text = name != files.ENVIRONMENT
+            text = json.dumps(_strict(record), indent=2, ensure_ascii=not is_text, allow_nan=False)
+            text += "\n"
+        self.write(name, text.encode())
 
     def write_predictions(self, arrays: Mapping[str, Any]) -> None:
         import numpy as np  # noqa: PLC0415 - readers of runs need no numpy
@@ -116,12 +91,21 @@ class RunDirectory:
             lambda stream: np.savez_compressed(stream, **arrays),  # type: ignore[arg-type]
         )
 
-    def checksums(self, *, predictions: bool) -> dict[str, str]:
-        """{name: sha256} of what a finished run keeps for others to use."""
-        names = kept(predictions=predictions)
-        return {name: files.sha256(self.path / name) for name in names}
+    def append(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of a CSV file, in the order of its header."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        files.append(self.path / name, text.getvalue())
 
-    # --- rows and where they end -------------------------------------------------------------
+    def append_log(self, line: str) -> None:
+        """One line of train.log, with the time of day."""
+        text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n"
+        files.append(self.path / files.LOG, text, create=True)
+
+    def checksums(self, *, predictions: bool) -> dict[str, str]:
+        """{name: sha256} of what a finished run has to have, beside its records and metrics.csv."""
+        names = [files.WEIGHTS, files.FINAL_MODEL, *([files.PREDICTIONS] if predictions else [])]
+        return {name: files.sha256(self.path / name) for name in names}
 
     def extents(self) -> dict[str, Extent]:
         """How far the files that grow have come, once that is safe on the disk."""
@@ -145,15 +129,6 @@ class RunDirectory:
                 raise Unreadable(f"{name} is not what it was then")
         for name, extent in extents.items():
             files.truncate(self.path / name, extent.length)
-
-    def _append(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        files.append(self.path / name, text.getvalue())
-
-    def _replace(self, name: str, text: str) -> None:
-        content = text.encode("utf-8")
-        files.write_atomically(self.path / name, lambda stream: stream.write(content))
 
 
 def _strict(value: Any) -> Any:

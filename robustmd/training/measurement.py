@@ -12,9 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from robustmd import metrics as reducers
 from robustmd.errors import UserError
 from robustmd.registry import METRICS, Metric
-from robustmd.runs import reducers
 from robustmd.training.images import ResidentExamples
 from robustmd.training.pool import chunks
 

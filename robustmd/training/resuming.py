@@ -129,9 +129,9 @@ def go_on(session: Session, environment: Mapping[str, Any]) -> bool:
     before = directory.record(files.ENVIRONMENT)
     state.resumed += [*damage, _note(session.learner.iteration, before, environment)]
     if before is None:
-        directory.write_environment(environment)
+        directory.write_record(files.ENVIRONMENT, environment)
     if directory.record(files.CONFIG) is None:
-        directory.write_config(settings.as_dict(session.plan.config))
+        directory.write_record(files.CONFIG, settings.as_dict(session.plan.config))
     return True
 
 

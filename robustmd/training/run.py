@@ -19,7 +19,7 @@ from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
-from robustmd.runs import checkpoints
+from robustmd.runs import checkpoints, files
 from robustmd.training.environment import allow_tf32, choose_device, describe, memory_for
 from robustmd.training.history import Diverged
 from robustmd.training.plan import Plan
@@ -130,7 +130,7 @@ def _train(
     session.data_warnings = data_warnings(plan.domains, plan.config.paths.folder("cache"))
     examples = example_sheet(plan.domains)
     if examples is not None:
-        directory.write_examples(examples)
+        directory.write(files.EXAMPLES, examples)
     preparation = time.perf_counter() - begun
     for note in notes:
         directory.append_log(note)
@@ -138,7 +138,7 @@ def _train(
     def conclude(status: str, message: str | None) -> None:
         session.clock.settle()
         spent = {"preparation": preparation, "total": time.perf_counter() - begun}
-        directory.write_summary(summarise(session, status, message, notes, spent))
+        directory.write_record(files.SUMMARY, summarise(session, status, message, notes, spent))
         directory.append_log(f"{status}{': ' + message if message else ''}")
 
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import nn
 
-from robustmd.runs import checkpoints
+from robustmd.runs import checkpoints, files
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.fast_iteration import ready_iteration
@@ -154,17 +154,23 @@ class Session:
             self.measures |= {f"{split}_averaged": m for split, m in averaged.items()}
         self.clock.add("measurement", time.perf_counter() - begun)
         seconds = f"{self.clock.seconds(*TRAINING_PARTS):.3f}"
-        self.plan.directory.append_metrics(
-            (iteration, seconds, split, name, m.loss, m.accuracy, m.examples)
-            for split, measures in self.measures.items()
-            for name, m in measures.items()
-        )
-        if self.plan.config.evaluation.metrics:
-            self.plan.directory.append_measures(
-                (iteration, split, name, metric, value)
+        self.plan.directory.append(
+            files.METRICS,
+            (
+                (iteration, seconds, split, name, m.loss, m.accuracy, m.examples)
                 for split, measures in self.measures.items()
                 for name, m in measures.items()
-                for metric, value in m.further.items()
+            ),
+        )
+        if self.plan.config.evaluation.metrics:
+            self.plan.directory.append(
+                files.MEASURES,
+                (
+                    (iteration, split, name, metric, value)
+                    for split, measures in self.measures.items()
+                    for name, m in measures.items()
+                    for metric, value in m.further.items()
+                ),
             )
         for split, measures in self.measures.items():
             self._check_finite(split, measures)
@@ -225,8 +231,8 @@ class Session:
         for row in rows:
             if row.iteration in (1, self.iterations) or row.iteration % every == 0:
                 losses = zip(self.plan.trained, row.weights, row.batch_losses, strict=True)
-                self.plan.directory.append_weights(
-                    (row.iteration, *of_domain) for of_domain in losses
+                self.plan.directory.append(
+                    files.WEIGHTS, ((row.iteration, *of_domain) for of_domain in losses)
                 )
         if rows:
             self._latest_weights = dict(zip(self.plan.trained, rows[-1].weights, strict=True))

@@ -150,7 +150,7 @@ def test_the_spread_over_seeds_is_a_prediction_interval(make: Make) -> None:
     inside, outside = make(0, 0.99, 80.0, folder="1"), make(0, 1.0, 80.0, folder="2")
     found = compare(seeds[0], inside, seeds)
     assert found.verdict == "within seed spread"
-    assert found.is_reproduced
+    assert found.verdict != "different"
     assert "0.5000 ± 0.4968 (3 seeds)" in found.reasons[-2]
     assert compare(seeds[0], outside, seeds).verdict == "different"
 

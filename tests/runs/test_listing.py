@@ -13,8 +13,7 @@ import pytest
 from robustmd import cli
 from robustmd.errors import UserError
 from robustmd.runs import lock
-from robustmd.runs.cleaning import remove
-from robustmd.runs.listing import differences, list_runs
+from robustmd.runs.listing import differences, list_runs, remove
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> list[str]:
@@ -230,8 +229,12 @@ def test_damaged_files_are_unreadable_not_fatal(outputs) -> None:
     assert list_runs(outputs.root)[0].total is None
 
 
-def test_without_its_measurements_no_run_is_finished(outputs) -> None:
-    path = outputs.run()
-    (path / "metrics.csv").unlink()
+def test_without_its_measurements_or_with_one_twice_no_run_is_finished(outputs) -> None:
+    path = outputs.run() / "metrics.csv"
+    path.write_text(path.read_text() + path.read_text().splitlines(keepends=True)[-1])
+    (found,) = list_runs(outputs.root)
+    assert found.status == "unreadable"
+    assert "the final measurement of test on b is twice there" in found.message
+    path.unlink()
     (found,) = list_runs(outputs.root)
     assert (found.status, found.message) == ("unreadable", "metrics.csv is missing")

@@ -130,7 +130,10 @@ def test_a_garbled_row_is_named_by_its_line(outputs):
     [
         ({"seed": 7}, "config.yaml says seed=0, summary.json 7"),
         ({"data": "other"}, "config.yaml says data=toy, summary.json 'other'"),
-        ({"domains": ["a"]}, "metrics.csv measures 'b', no domain of summary.json"),
+        (
+            {"domains": ["a"]},
+            "metrics.csv measures 'b' at iteration 100, which",
+        ),
         ({"domains": ["a", "b", "c"]}, "metrics.csv lacks the final measurement"),
         ({"domains": ["a", "a"]}, "summary.json has no list of distinct domains"),
         ({"iterations": 200}, "metrics.csv lacks the final measurement (iteration 200)"),
@@ -160,7 +163,7 @@ def test_numbers_in_the_summary_must_be_those_of_the_metrics(outputs):
 def test_a_final_loss_that_cannot_be_leaves_the_run_out(outputs, value):
     outputs.run(train={"a": value, "b": (0.2, 90.0)})
     _, problem = only_problem(outputs)
-    assert problem.reason.startswith("metrics.csv: final train of a is loss=")
+    assert problem.reason.startswith("metrics.csv: the final measurement of train on a is twice")
 
 
 def test_a_renamed_method_is_a_remark(outputs):

@@ -42,7 +42,7 @@ def test_whatever_a_path_is_called_the_config_reads_back(
 ) -> None:
     directory = RunDirectory(tmp_path_factory.getbasetemp())
     config = {"data": {"root": text, "unseen": [text]}}
-    directory.write_config(config)
+    directory.write_record(files.CONFIG, config)
     assert directory.record(files.CONFIG) == config
 
 
@@ -89,10 +89,10 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_rows_are_cut_back_to_where_a_checkpoint_was(run: RunDirectory) -> None:
-    run.append_metrics([(0, "0.000", "train", "a", 2.5, 10.0, 60)])
+    run.append(files.METRICS, [(0, "0.000", "train", "a", 2.5, 10.0, 60)])
     extents = run.extents()
     text = (run.path / files.METRICS).read_text()
-    run.append_metrics([(4, "1.000", "train", "a", 1.5, 20.0, 60)])
+    run.append(files.METRICS, [(4, "1.000", "train", "a", 1.5, 20.0, 60)])
     run.cut_back(extents)
     assert (run.path / files.METRICS).read_text() == text
     assert text.splitlines() == [
