@@ -15,15 +15,7 @@ from pathlib import Path
 
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import SUFFIXES
-from robustmd.domains.listing import (
-    SPLITS,
-    Listed,
-    Listing,
-    checked_name,
-    clean,
-    few,
-    shown,
-)
+from robustmd.domains.listing import SPLITS, Listed, Listing, checked_name, clean, few, shown
 from robustmd.errors import UserError
 
 # What splits' folders are called here and elsewhere, in lower case.
@@ -39,11 +31,26 @@ def list_root(root: Path) -> Listing:
     """
     if not root.is_dir():
         raise UserError(f"data.root={shown(root)}: no such folder; it must hold {LAYOUT}")
-    return _Walk(root).listing()
+    walk = _Walk(root)
+    files = list(walk.domains())
+    where = f"data.root={shown(root)}"
+    if walk.dangling:
+        raise UserError(
+            f"{where}: {len(walk.dangling):,} link(s) lead nowhere, where a domain or class may be "
+            f"meant: {few(walk.dangling)}; mend or remove them"
+        )
+    if walk.empty:
+        raise UserError(
+            f"{where}: {len(walk.empty):,} folder(s) without an image: {few(walk.empty)}; fill or "
+            f"remove them (the layout is {LAYOUT})"
+        )
+    passed_over = f"{len(walk.passed_over):,} passed over (no image by its name, or out of place): "
+    notes = [passed_over + few(walk.passed_over)] if walk.passed_over else []
+    return Listing(root, root, files, notes)
 
 
 class _Walk:
-    """One walk through data.root, with what it passes over."""
+    """One walk through data.root, with the names below it of what it passes over."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -51,71 +58,46 @@ class _Walk:
         self.empty: list[str] = []
         self.dangling: list[str] = []
 
-    def listing(self) -> Listing:
+    def domains(self) -> Iterator[Listed]:
+        where = f"data.root={shown(self.root)}"
         domains = self.folders(self.root)
         splits = [path.name for path in domains if path.name.lower() in SPLIT_WORDS]
         trains = any(name.lower() in ("train", "training") for name in splits)
         if splits and (len(splits) == len(domains) or (trains and len(splits) > 1)):
-            raise UserError(
-                f"data.root={shown(self.root)}: holds {', '.join(splits)}; "
-                f"domains come first: {LAYOUT}"
-            )
-        files = [file for domain in domains for file in self.domain(domain)]
-        if self.dangling:
-            raise UserError(
-                f"data.root={shown(self.root)}: {len(self.dangling):,} link(s) lead nowhere, where "
-                f"a domain or class may be meant: {few(self.dangling)}; mend or remove them"
-            )
-        if self.empty:
-            raise UserError(
-                f"data.root={shown(self.root)}: {len(self.empty):,} folder(s) without an image: "
-                f"{few(self.empty)}; fill or remove them (the layout is {LAYOUT})"
-            )
-        notes = []
-        if self.passed_over:
-            count = len(self.passed_over)
-            notes = [
-                f"{count:,} passed over (no image by its name, or out of place): "
-                f"{few(self.passed_over)}"
-            ]
-        return Listing.of(self.root, self.root, files, notes)
-
-    def domain(self, folder: Path) -> Iterator[Listed]:
-        name = checked_name("domain", folder.name, f"data.root={shown(self.root)}")
-        inner = self.folders(folder)
-        splits = {path.name for path in inner}
-        if not inner:
-            self.empty.append(self.name(folder))
-        if "train" not in splits or not splits <= set(SPLITS):
-            yield from self.classes(inner, name, "")
-            return
-        if "test" not in splits:
-            raise UserError(
-                f"data.root={shown(self.root)}: domain {shown(name)} has {self.name(folder)}/train "
-                "but no test beside it; add one, or put the classes into the domain's folder"
-            )
-        for split in inner:
-            classes = self.folders(split)
-            if not classes:
-                self.empty.append(self.name(split))
-            yield from self.classes(classes, name, split.name)
-
-    def classes(self, folders: list[Path], domain: str, split: str) -> Iterator[Listed]:
-        for path in folders:
-            label = checked_name("class", path.name, self.name(path.parent))
-            yield from self.images(path, domain, label, split)
-
-    def images(self, folder: Path, domain: str, label: str, split: str) -> Iterator[Listed]:
-        found = False
-        for path in self.entries(folder):
-            if path.suffix.lower() not in SUFFIXES or _is_dir(path):
-                self.passed_over.append(self.name(path))
+            raise UserError(f"{where}: holds {', '.join(splits)}; domains come first: {LAYOUT}")
+        for folder in domains:
+            domain = checked_name("domain", folder.name, where)
+            inner = self.folders(folder)
+            splits = [path.name for path in inner]
+            if "train" not in splits or not set(splits) <= set(SPLITS):
+                yield from self.classes(folder, inner, domain, "")
                 continue
-            found = True
-            relative = path.relative_to(self.root).as_posix()
-            yield Listed(domain, label, split, relative, stamp_of(path))
-        if not found:
-            self.empty.append(self.name(folder))
+            if "test" not in splits:
+                raise UserError(
+                    f"{where}: domain {shown(domain)} has {self.name(folder)}/train but no test "
+                    "beside it; add one, or put the classes into the domain's folder"
+                )
+            for split in inner:
+                yield from self.classes(split, self.folders(split), domain, split.name)
+
+    def classes(
+        self, above: Path, folders: list[Path], domain: str, split: str
+    ) -> Iterator[Listed]:
+        if not folders:
+            self.empty.append(self.name(above))
+        for folder in folders:
+            label = checked_name("class", folder.name, self.name(above))
+            images = []
+            for path in self.entries(folder):
+                if path.suffix.lower() in SUFFIXES and not _is_dir(path):
+                    images.append(path)
+                else:
+                    self.passed_over.append(self.name(path))
+            if not images:
+                self.empty.append(self.name(folder))
+            for path in images:
+                relative = path.relative_to(self.root).as_posix()
+                yield Listed(domain, label, split, relative, stamp_of(path))
 
     def folders(self, folder: Path) -> list[Path]:
         """The folders in a folder, but for links that lead back."""

@@ -56,7 +56,8 @@ def decoded(paths: Sequence[Path], size: int) -> Iterator[Result]:
     By threads, one a core, and not by processes, since Pillow lets go of the interpreter while it
     decodes and resizes. What is in memory does not grow with the number of files.
     """
-    count = cores()
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    count = count or 1
     waiting: deque[Future[Result]] = deque()
     with quietly(), ThreadPoolExecutor(count, thread_name_prefix="decode") as pool:
         try:
@@ -77,26 +78,21 @@ def _result(path: Path, size: int) -> Result:
         return error
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
-
-
 def decode(path: Path, size: int) -> Decoded:
     """The image in `path` as size × size RGB.
 
     Raises UnreadableError. Call it within `quietly()`, which makes Pillow refuse decompression
     bombs: more than PIL.Image.MAX_IMAGE_PIXELS pixels, 89 million unless changed.
     """
+    Image.init()
+    formats = [name for name in FORMATS if name in Image.OPEN]  # that this Pillow was built with
     try:
         # Nothing but a file is opened: reading a pipe might never end.
         if not path.is_file():
             raise UnreadableError("not a file, or a link that leads nowhere")
         if path.stat().st_size == 0:
             raise UnreadableError("empty, zero bytes")
-        with Image.open(path, formats=_formats()) as image:
+        with Image.open(path, formats=formats) as image:
             image.draft(None, (REDUCING_GAP * size, REDUCING_GAP * size))
             color, dim = _rgb(_upright(image), image.format)
             fitted = ImageOps.fit(color, (size, size), Image.Resampling.BILINEAR)
@@ -125,12 +121,6 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def _formats() -> list[str]:
-    """Those of `FORMATS` that this Pillow was built with."""
-    Image.init()
-    return [name for name in FORMATS if name in Image.OPEN]
-
-
 def _upright(image: Image.Image) -> Image.Image:
     """Turned and mirrored as the EXIF orientation says; damaged EXIF data say nothing."""
     image.load()  # outside the try: damaged pixels are no matter of EXIF
@@ -144,11 +134,8 @@ def _upright(image: Image.Image) -> Image.Image:
 def _rgb(image: Image.Image, file_format: str | None) -> tuple[Image.Image, bool]:
     """8-bit RGB of any mode, and whether it is dim (see `Decoded`). Raises UnreadableError for
     pixels without a known range."""
-    is_16_bit = image.mode.startswith("I;16")
-    # Where 16-bit gray comes as 32-bit integers: PNG in older versions of Pillow, PPM in all.
-    if image.mode == "I" and file_format in ("PNG", "PPM"):
-        is_16_bit = True
-    if is_16_bit:
+    # 16-bit gray comes as 32-bit integers from PNG in older versions of Pillow, from PPM in all.
+    if image.mode.startswith("I;16") or (image.mode == "I" and file_format in ("PNG", "PPM")):
         wide = np.asarray(image)
         dim = 0 < wide.max() <= _12_BITS
         clear = image.info.get("transparency")  # the one value that is, if any

@@ -17,9 +17,7 @@ from robustmd.domains.splits import seeded_split
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]
-Rows = dict[str, np.ndarray]  # split → int64 [n]
-
-MOST_NOTES = 10  # lines about domains that lack classes
+MOST_NOTES = 10
 
 
 def load(
@@ -48,7 +46,20 @@ def load(
     A domain may lack classes; that is noted. Raises UserError: one line for whatever is missing,
     unreadable or laid out in another way, with the first ten and a count.
     """
-    listing = _checked(_listing(root, manifest, outside))
+    if root is not None and manifest is not None:
+        raise UserError(
+            f"data.root={shown(root)} and data.manifest={shown(manifest)}: give one of the two"
+        )
+    if root is not None:
+        listing = list_root(root.absolute())
+    elif manifest is not None:
+        listing = list_manifest(manifest.absolute(), outside=outside)
+    else:
+        raise UserError(
+            f"data=folder: say where the images are, with data.root=DIR (holding {LAYOUT}) or "
+            "data.manifest=FILE.csv (columns path,domain,label,split)"
+        )
+    _check(listing)
     prepared = prepare(listing, cache_dir, size, say)
     of_files = notes_on_files(listing, prepared, skip_unreadable)
     notes = [*listing.notes, *listing.twins, *of_files]
@@ -56,53 +67,26 @@ def load(
     for name, files in listing.by_domain.items():
         arrays = prepared[name]
         rows = _rows(name, files, arrays, test_share, split_seed)
-        domains.append(_domain(name, arrays, rows, str(listing.source)))
+        parts = {split: Examples(arrays.images, arrays.labels, rows[split]) for split in rows}
+        three = parts["train"], parts["test"], parts.get("val")
+        domains.append(Domain(name, *three, source=str(listing.source), verified="own files"))
         sums = {f"{split}_rows": array_sha256(chosen) for split, chosen in rows.items()}
         checksums[name] = arrays.checksums | sums
-        notes += _lacking(listing.classes, name, arrays.labels[np.concatenate([*rows.values()])])
-    notes = _few_lines(notes)
+        there = np.unique(arrays.labels[np.concatenate([*rows.values()])])
+        lacking = np.delete(listing.classes, there).tolist()
+        if lacking:
+            share = f"{len(lacking)} of {len(listing.classes)} classes"
+            notes.append(f"domain {name} lacks {share}: {few(lacking)}")
+    if len(notes) > MOST_NOTES:
+        more = len(notes) - MOST_NOTES + 1
+        notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]
     for note in notes:
         say(note)
     sha256 = fingerprint("folder", listing.classes, checksums)
     return DomainSet("folder", tuple(domains), listing.classes, sha256, tuple(notes))
 
 
-def _few_lines(notes: list[str]) -> list[str]:
-    """The notes, or the first ones and how many more there are."""
-    if len(notes) <= MOST_NOTES:
-        return notes
-    shown = notes[: MOST_NOTES - 1]
-    return [*shown, f"and {len(notes) - len(shown)} more domains lack classes"]
-
-
-def _domain(name: str, arrays: Prepared, rows: Rows, source: str) -> Domain:
-    parts = {split: Examples(arrays.images, arrays.labels, rows[split]) for split in rows}
-    return Domain(
-        name,
-        parts["train"],
-        parts["test"],
-        parts.get("val"),
-        source=source,
-        verified="own files",
-    )
-
-
-def _listing(root: Path | None, manifest: Path | None, outside: bool) -> Listing:
-    if root is not None and manifest is not None:
-        raise UserError(
-            f"data.root={shown(root)} and data.manifest={shown(manifest)}: give one of the two"
-        )
-    if root is not None:
-        return list_root(root.absolute())
-    if manifest is not None:
-        return list_manifest(manifest.absolute(), outside=outside)
-    raise UserError(
-        f"data=folder: say where the images are, with data.root=DIR (holding {LAYOUT}) or "
-        "data.manifest=FILE.csv (columns path,domain,label,split)"
-    )
-
-
-def _checked(listing: Listing) -> Listing:
+def _check(listing: Listing) -> None:
     """Two domains or more; each has train and test given for all of its files, or for none."""
     if len(listing.domains) < 2:
         names = ", ".join(listing.domains) or "none"
@@ -111,30 +95,28 @@ def _checked(listing: Listing) -> Listing:
         )
     for name, files in listing.by_domain.items():
         given = [file.split for file in files]
-        if not any(given):
-            continue
-        if not all(given):
+        if any(given) and not all(given):
             raise UserError(
                 f"domain {name}: {given.count(''):,} of its {len(given):,} files have no split; "
                 "give one for all of them, or for none to have it drawn"
             )
-        for split in ("train", "test"):
+        for split in ("train", "test") if any(given) else ():
             if split not in given:
                 raise UserError(f"domain {name}: no file is in its {split} split; one is needed")
-    return listing
 
 
-def _rows(name: str, files: list[Listed], arrays: Prepared, share: float, seed: int) -> Rows:
-    """The rows of each split: as given, or drawn. Raises UserError for too few readable files."""
-    readable = np.array(
-        [row for row in range(len(files)) if row not in arrays.unreadable], np.int64
-    )
+def _rows(
+    name: str, files: list[Listed], arrays: Prepared, share: float, seed: int
+) -> dict[str, np.ndarray]:
+    """Split → its rows (int64 [n]), as given, or drawn. Raises UserError for too few readable
+    files."""
+    readable = np.delete(np.arange(len(files)), list(arrays.unreadable))
     if files[0].split:
-        given = np.array([files[row].split for row in readable])
+        given = np.array([file.split for file in files])[readable]
         rows = {split: readable[given == split] for split in SPLITS if split in given}
-        missing = [split for split in ("train", "test") if split not in rows]
-        if missing:
-            raise UserError(f"domain {name}: none of its {missing[0]} images can be read")
+        for split in ("train", "test"):
+            if split not in rows:
+                raise UserError(f"domain {name}: none of its {split} images can be read")
         return rows
     if len(readable) < 2:
         raise UserError(
@@ -143,12 +125,3 @@ def _rows(name: str, files: list[Listed], arrays: Prepared, share: float, seed: 
         )
     train, test = seeded_split(arrays.labels[readable], share, seed, name)
     return {"train": readable[train], "test": readable[test]}
-
-
-def _lacking(classes: tuple[str, ...], name: str, labels: np.ndarray) -> list[str]:
-    """A note on the classes that a domain has no example of."""
-    there = set(np.unique(labels).tolist())
-    lacking = [label for index, label in enumerate(classes) if index not in there]
-    if not lacking:
-        return []
-    return [f"domain {name} lacks {len(lacking)} of {len(classes)} classes: {few(lacking)}"]

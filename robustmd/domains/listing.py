@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from robustmd.domains.checksums import Stamp
 from robustmd.errors import UserError, printable
@@ -18,8 +18,7 @@ UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray 
 shown = printable  # a path or name, for a message
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """One image file.
 
     domain, label: their names; split: train, val or test, "" where it is to be drawn
@@ -34,45 +33,26 @@ class Listed:
     stamp: Stamp
 
 
-@dataclass(frozen=True)
 class Listing:
-    """The files of all domains, in an order that does not depend on the file system's.
+    """The files of all domains, sorted by domain, then path, whatever the file system's order.
 
     source: what the user named, data.root or data.manifest
     folder: what the paths are relative to
+    by_domain: domain → its files; domains: their names, sorted
+    classes: the union of the domains' classes, sorted as text: "10" comes before "2"
     notes: what was passed over, in lines
     """
 
-    source: Path
-    folder: Path
-    files: tuple[Listed, ...]
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls, source: Path, folder: Path, files: Iterable[Listed], notes: Sequence[str] = ()
-    ) -> Listing:
-        """Sorted by domain, then path."""
-        ordered = sorted(files, key=lambda file: (file.domain, clean(file.path)))
-        return cls(source, folder, tuple(ordered), tuple(notes))
-
-    @cached_property
-    def domains(self) -> tuple[str, ...]:
-        """The domains' names, sorted."""
-        return tuple(self.by_domain)
-
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """The union of the domains' classes, sorted as text: "10" comes before "2"."""
-        return tuple(sorted({file.label for file in self.files}))
-
-    @cached_property
-    def by_domain(self) -> dict[str, list[Listed]]:
-        """Domain → its files, in order."""
-        grouped: dict[str, list[Listed]] = {}
+    def __init__(
+        self, source: Path, folder: Path, files: Iterable[Listed], notes: Iterable[str] = ()
+    ) -> None:
+        self.source, self.folder, self.notes = source, folder, tuple(notes)
+        self.files = sorted(files, key=lambda file: (file.domain, clean(file.path)))
+        self.by_domain: dict[str, list[Listed]] = {}
         for file in self.files:
-            grouped.setdefault(file.domain, []).append(file)
-        return grouped
+            self.by_domain.setdefault(file.domain, []).append(file)
+        self.domains = tuple(self.by_domain)
+        self.classes = tuple(sorted({file.label for file in self.files}))
 
     @cached_property
     def twins(self) -> list[str]:
@@ -90,7 +70,7 @@ class Listing:
 
     def text(self) -> str:
         """All of it, one file a line: two listings are of the same files iff their texts agree."""
-        rows = (json.dumps([f.domain, f.label, f.split, f.path, *f.stamp]) for f in self.files)
+        rows = (json.dumps([*file[:4], *file.stamp]) for file in self.files)
         return "\n".join([json.dumps(str(self.folder)), *rows, ""])
 
 

@@ -62,7 +62,7 @@ def load(
     prepared: dict[str, Prepared] = {}
     for name, files in listing.by_domain.items():
         # A store for each domain, so that sets of one of them share it with sets of both.
-        alone, of = Listing.of(data_dir, data_dir, files), {"classes": list(names)}
+        alone, of = Listing(data_dir, data_dir, files), {"classes": list(names)}
         prepared |= prepare(alone, cache_dir, size, say, f"pets-{name}", of)
     notes = [*listing.notes, *notes_on_files(listing, prepared, skip_unreadable)]
     found, checksums = [], {}
@@ -89,7 +89,7 @@ def _listing(
         oxford_pets.have_vgg(data_dir, fetch=fetch, say=say)
         of_vgg, more_notes = oxford_pets.list_vgg(data_dir, breeds)
         files, notes = [*files, *of_vgg], [*notes, *more_notes]
-    return Listing.of(data_dir, data_dir, files, notes)
+    return Listing(data_dir, data_dir, files, notes)
 
 
 def _domain(

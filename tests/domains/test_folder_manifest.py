@@ -97,11 +97,14 @@ def test_one_image_may_belong_to_two_domains(table: Load) -> None:
         (lines(header="path,domain,label,path"), ("a column twice",)),
         (lines(), ("none", "at least two")),
         (lines("images/00.png,a,x"), ("line 2: 3 values, the header has 4",)),
-        (lines("images/00.png,a,,"), ("1 row(s) without a path, domain or label: line 2",)),
+        (lines("images/00.png,a,,"), ("1 of 1 rows have no path, domain or label: line 2",)),
         (lines("images/00.png,a,x,Train"), ("'Train' (line 2)", "train, val, test")),
         (lines("images/00.png,a/b,x,"), ("line 2", "domain a/b", "without /")),
         (lines("images/00.png,a,x\x01y,"), ("line 2", r"label x\x01y")),
-        (lines("images/00.png,a,x,", "./images/00.png,a,y,"), ("twice", "lines 2 and 3")),
+        (
+            lines("images/00.png,a,x,", "./images/00.png,a,y,"),
+            ("has already: ./images/00.png (line 3)",),
+        ),
         (lines('images/00.png,a,"x,'), ("is no CSV",)),
         (b"path,domain,label\nb\xe9.png,a,x\n", ("not UTF-8",)),
         (b"\x89PNG\r\n\x1a\n\0\0", ("not UTF-8",)),
@@ -119,7 +122,7 @@ def test_missing_files_are_named_up_to_ten_and_counted(table: Load, one_line: On
     gone = [f"gone/{number}.png,a,x," for number in range(13)]
     with pytest.raises(UserError) as error:
         table(lines(*good(), *gone))
-    one_line(error, "13 of 33 files are missing: gone/0.png (line 22)", "and 3 more")
+    one_line(error, "13 of 33 rows name no file: gone/0.png (line 22)", "and 3 more")
     assert str(error.value).count("gone/") == 10
 
 
@@ -130,7 +133,7 @@ def test_paths_lead_out_of_the_folder_only_if_allowed(
         text = lines(*good(), f"{path},a,x,")
         with pytest.raises(UserError) as error:
             table(text)
-        one_line(error, "1 path(s) lead out", "(line 22)", "data.outside=true")
+        one_line(error, "1 of 21 rows lead out", "(line 22)", "data.outside=true")
         data = table(text, outside=True)
         assert 99 in grays(data["a"].train) + grays(data["a"].test)
     table(lines(*good(), "images/../images/./00.png,c,x,", "images/01.png,c,x,"))

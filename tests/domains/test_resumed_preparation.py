@@ -45,7 +45,7 @@ def listing_of(folder: Path) -> Listing:
         relative = path.relative_to(folder).as_posix()
         label = f"class_{path.stem[-1]}"
         files.append(Listed(path.parent.name, label, "", relative, stamp_of(path)))
-    return Listing.of(folder, folder, files)
+    return Listing(folder, folder, files)
 
 
 @pytest.fixture
