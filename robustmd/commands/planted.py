@@ -1,8 +1,10 @@
 """`robustmd planted --out report`: arguments and what they do. Light until it runs."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from robustmd.studies.command import finish, say, seeds_of, study_parser, workers_of
+from collections.abc import Callable, Sequence
+
+from robustmd.studies.command import Findings, Order, run_study
 
 WRITES = """\
 writes REPORT/planted/: suboptimality, excess and noise (PNG, PDF), planted.md and planted.csv (the
@@ -18,19 +20,18 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UserError: --seeds out of range, or the folder cannot be written.
     """
-    parser = study_parser(
+    return run_study(
         "planted",
-        "Every method on synthetic domains whose best worst case is known.",
-        WRITES,
-        seeds="default: 20; with --quick 2",
+        arguments,
+        _load,
+        description="Every method on synthetic domains whose best worst case is known.",
+        writes=WRITES,
         quick="15 iterations in place of 1,000 and the ends of each factor: to see that it works",
+        quick_seeds=2,
     )
-    args = parser.parse_args(list(arguments))
-    seeds = seeds_of(args, quick=2)
-    from robustmd.studies.planted.study import write_study  # noqa: PLC0415
 
-    results = write_study(args.out, seeds, quick=args.quick, workers=workers_of(args), say=say)
-    say(f"{results.num_runs:,} runs; optima exact within {results.largest_error:.0e}")
-    if results.diverged:
-        say(f"{len(results.diverged)} runs diverged and could not be chosen")
-    return finish(results.violations(), args.out / "planted")
+
+def _load() -> Callable[[Order], Findings]:
+    from robustmd.studies.planted.study import find  # noqa: PLC0415
+
+    return find

@@ -1,20 +1,88 @@
-"""What the commands of both studies take, and how they end."""
+"""The commands of both studies: what they take, what they write, and how they end."""
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from robustmd.errors import UserError
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MOST_SEEDS = 1000
+Contents = Mapping[str, "str | bytes"]  # file name to content
 
 
-def study_parser(
-    name: str, description: str, writes: str, *, seeds: str, quick: str
+@dataclass(frozen=True)
+class Order:
+    """What a study is asked for: seeds 0 … N−1, whether to be quick, and how many processes."""
+
+    seeds: Sequence[int]
+    quick: bool
+    workers: int = 1
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study found: its files, lines to say at the end, and what must not be."""
+
+    files: Contents
+    words: Sequence[str]
+    violations: Sequence[str]
+
+
+def run_study(
+    name: str,
+    arguments: Sequence[str],
+    load: Callable[[], Callable[[Order], Findings]],
+    *,
+    description: str,
+    writes: str,
+    quick: str,
+    quick_seeds: int = 20,
+) -> int:
+    """Runs `robustmd <name>` and writes `<out>/<name>/`; 1 where something must not be, else 0.
+
+    Args:
+        name: the command's.
+        arguments: the user's.
+        load: imports the study, which takes seconds: not for --help.
+        description: of the command, for --help.
+        writes: what it writes, likewise.
+        quick: what --quick changes, likewise.
+        quick_seeds: how many seeds --quick takes.
+
+    Raises:
+        UserError: --seeds out of range, or the folder cannot be written.
+    """
+    default = "default: 20" if quick_seeds == 20 else f"default: 20; with --quick {quick_seeds}"
+    args = _parser(name, description, writes, default, quick).parse_args(list(arguments))
+    number = (quick_seeds if args.quick else 20) if args.seeds is None else args.seeds
+    if not 2 <= number <= MOST_SEEDS:
+        raise UserError(f"--seeds {number}: an interval over seeds takes 2 to {MOST_SEEDS}")
+    folder = args.out / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)  # before the work
+    except OSError as error:
+        raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from error
+    workers = 1 if args.quick else os.cpu_count() or 1
+    found = load()(Order(range(number), args.quick, workers))
+    _write(folder, found.files)
+    for line in found.words:
+        say(line)
+    for line in found.violations:
+        print(f"robustmd: {line}", file=sys.stderr)  # noqa: T201
+    say(f"written: {folder}")
+    return 1 if found.violations else 0
+
+
+def _parser(
+    name: str, description: str, writes: str, seeds: str, quick: str
 ) -> argparse.ArgumentParser:
-    """The arguments of a study: where to write, how many seeds, and whether to be quick."""
     parser = argparse.ArgumentParser(
         prog=f"robustmd {name}",
         description=description,
@@ -36,27 +104,40 @@ def study_parser(
     return parser
 
 
-def seeds_of(args: argparse.Namespace, *, quick: int) -> range:
-    """What --seeds says; else 20, or `quick` with --quick. Raises UserError."""
-    number = (quick if args.quick else 20) if args.seeds is None else args.seeds
-    if not 2 <= number <= MOST_SEEDS:
-        raise UserError(f"--seeds {number}: an interval over seeds takes 2 to {MOST_SEEDS}")
-    return range(number)
-
-
-def workers_of(args: argparse.Namespace) -> int:
-    """How many processes."""
-    return 1 if args.quick else os.cpu_count() or 1
-
-
-def finish(violations: Sequence[str], folder: Path) -> int:
-    """Prints what must not be and what was written. Returns the exit code."""
-    for line in violations:
-        print(f"robustmd: {line}", file=sys.stderr)  # noqa: T201
-    say(f"written: {folder}")
-    return 1 if violations else 0
+def _write(folder: Path, contents: Contents) -> None:
+    for name, content in contents.items():
+        file = folder / name
+        try:
+            file.write_bytes(content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise UserError(f"{file}: cannot be written ({error.strerror})") from error
 
 
 def say(line: str) -> None:
     """Prints a line at once."""
     print(line, flush=True)  # noqa: T201 - a command speaks
+
+
+def images(figures: Mapping[str, "Figure"]) -> Contents:
+    """Each figure as `<name>.png` and `<name>.pdf`."""
+    from robustmd.report.figures import image_bytes  # noqa: PLC0415 - --help loads no matplotlib
+
+    return {
+        f"{name}.{kind}": image_bytes(figure, kind)
+        for name, figure in figures.items()
+        for kind in ("png", "pdf")
+    }
+
+
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()
+) -> str:
+    """A pipe table; the columns `numbers` are aligned right, all but the first by default."""
+    right = numbers or range(1, len(head))
+    align = ["---:" if place in right else "---" for place in range(len(head))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, align, *rows))
+
+
+def signed(value: float, decimals: int) -> str:
+    """ "−0.500", with a minus sign."""
+    return f"{value:.{decimals}f}".replace("-", "−")

@@ -28,11 +28,7 @@ class SaddlePoint:
 
 
 def solve(losses: Losses, num_parameters: int) -> SaddlePoint:
-    """Epigraph form: min ε over (W, ε) with f_k(W) ≤ ε for all k, by SLSQP.
-
-    Its multipliers are p*: at W* they make Σ_k p_k ∇f_k vanish on the domains with f_k = ε, which
-    non-negative least squares finds.
-    """
+    """Epigraph form: min ε over (W, ε) with f_k(W) ≤ ε for all k, by SLSQP."""
     P = num_parameters
     f, _ = losses(np.zeros(P))
     found = minimize(
@@ -47,14 +43,20 @@ def solve(losses: Losses, num_parameters: int) -> SaddlePoint:
         },
         options={"ftol": 1e-14, "maxiter": 1000},
     )
-    f, J = losses(found.x[:-1])
+    W = found.x[:-1]
+    f, J = losses(W)
     p = _multipliers(f, J)
-    return SaddlePoint(
-        model=found.x[:-1],
-        weights=p,
-        upper=float(f.max()),
-        lower=minimise_mixture(losses, p, P)[0],
-    )
+    return SaddlePoint(W, p, float(f.max()), minimise_mixture(losses, p, P)[0])
+
+
+def _multipliers(f: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """p*: Σ_k p_k ∇f_k vanishes over the domains with f_k = ε, by non-negative least squares."""
+    active = f > f.max() - 1e-6
+    one = 1e3  # weighs Σ p = 1 above stationarity, which then need not be exact
+    system = np.vstack([J[active].T, np.full((1, active.sum()), one)])
+    p = np.zeros(len(f))
+    p[active] = nnls(system, np.append(np.zeros(J.shape[1]), one))[0]
+    return p / p.sum()
 
 
 def duality_gap(losses: Losses, W: np.ndarray, p: np.ndarray) -> float:
@@ -75,12 +77,3 @@ def minimise_mixture(
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
     found = minimize(mixture, start, jac=True, method="L-BFGS-B", options=options)
     return float(found.fun), found.x
-
-
-def _multipliers(f: np.ndarray, J: np.ndarray) -> np.ndarray:
-    active = f > f.max() - 1e-6
-    one = 1e3  # weighs Σ p = 1 above stationarity, which then need not be exact
-    system = np.vstack([J[active].T, np.full((1, active.sum()), one)])
-    p = np.zeros(len(f))
-    p[active] = nnls(system, np.append(np.zeros(J.shape[1]), one))[0]
-    return p / p.sum()

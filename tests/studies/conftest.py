@@ -5,7 +5,7 @@ import torch
 
 from robustmd.studies.parallel import one_thread
 from robustmd.studies.planted.domains import Sample, Setting, draw
-from robustmd.studies.theory.classifiers import Logistic, TanhNetwork
+from robustmd.studies.theory.problems import Logistic, TanhNetwork
 
 
 @pytest.fixture(autouse=True)

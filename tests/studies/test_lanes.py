@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from robustmd.adversary import L2, BestResponse, MirrorAscent, MultiplicativeWeights
-from robustmd.studies.lanes import Lanes
+from robustmd.studies.parallel import Lanes
 from robustmd.studies.planted.descent import Player
 from robustmd.studies.planted.methods import methods_compared
 

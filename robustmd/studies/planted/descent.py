@@ -1,9 +1,8 @@
 """The loop: every configuration of every method on the same batches of the same domains."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,19 +10,16 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from robustmd.adversary import Adversary
-from robustmd.studies.lanes import Lanes
-from robustmd.studies.parallel import one_thread
+from robustmd.studies.parallel import Lanes, one_thread, stream
 from robustmd.studies.planted.domains import Sample, Setting
 from robustmd.studies.planted.methods import Method
 from robustmd.studies.planted.optimum import RIDGE, Optimum
-from robustmd.studies.streams import stream
 
 BATCH = 200  # examples an iteration, ⌊200/K⌋ of every domain, with replacement
 _BLOCK = 256  # iterations whose batches are drawn at once
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One seed's training set of one setting."""
 
     setting: Setting
@@ -31,20 +27,9 @@ class Task:
     train: Sample
     optimum: Optimum
 
-    def adversary(self, method: Method, own: Mapping[str, Any], iterations: int) -> Adversary:
-        """The method's, with its own values, for these domains."""
-        return method.adversary(
-            own,
-            self.setting.num_domains,
-            iterations,
-            sizes=self.setting.sizes().tolist(),
-            alone=self.optimum.alone.tolist(),
-        )
 
-
-@dataclass(frozen=True)
-class Trained:
-    """What one method's configurations became, C = method.budget of them on B tasks.
+class Trained(NamedTuple):
+    """What one method's configurations became, C of them on B tasks.
 
     Attributes:
         last: w_T [B, C, d], after the last step.
@@ -94,24 +79,30 @@ class _Team:
     """All configurations of one method, own values × rates, on all tasks."""
 
     def __init__(self, method: Method, tasks: Sequence[Task], iterations: int) -> None:
-        B, C = len(tasks), method.budget
         self.num_rates = len(method.rates)
         self.weighs = method.example().weighs
-        self.lanes = [
-            Lanes(
-                [
-                    Player(task.adversary(method, own, iterations))
-                    for task in tasks
-                    for _ in method.rates
-                ]
-            )
-            for own in method.own
-        ]
         K, d = tasks[0].setting.num_domains, tasks[0].train.signed.shape[2]
-        self.rates = torch.tensor(method.rates * len(method.own), dtype=torch.float64)[:, None]
-        self.w = torch.zeros(B, C, d, dtype=torch.float64)
+        self.lanes = []
+        for own in method.own:
+            players = [
+                Player(
+                    method.adversary(
+                        own,
+                        K,
+                        iterations,
+                        sizes=task.setting.sizes().tolist(),
+                        alone=task.optimum.alone.tolist(),
+                    )
+                )
+                for task in tasks
+                for _ in method.rates
+            ]
+            self.lanes.append(Lanes(players))
+        rates = method.rates * len(method.own)
+        self.rates = torch.tensor(rates, dtype=torch.float64)[:, None]
+        self.w = torch.zeros(len(tasks), len(rates), d, dtype=torch.float64)
         self.w_sum = torch.zeros_like(self.w)
-        self.p_sum = torch.zeros(B, C, K, dtype=torch.float64)
+        self.p_sum = torch.zeros(len(tasks), len(rates), K, dtype=torch.float64)
 
     def step(self, signed: Tensor, decay: float) -> None:
         """One iteration on the batches y x [B, K, m, d]."""
@@ -121,7 +112,8 @@ class _Team:
         f = logsigmoid(margins).view(B, K, m, -1).mean(dim=2).neg_().transpose(1, 2)
         f = f + RIDGE / 2 * self.w.square().sum(dim=2, keepdim=True)  # [B, C, K]
         before = self._weights(B)
-        self._update(f)
+        for lanes, losses in zip(self.lanes, f.split(self.num_rates, dim=1), strict=True):
+            lanes(losses.flatten(0, 1))
         p = self._weights(B) if self.weighs == "current" else before
         pull = torch.sigmoid(-margins).view(B, K, m, -1) * p.transpose(1, 2).unsqueeze(2) / m
         gradient = RIDGE * self.w - pull.view(B, K * m, -1).transpose(1, 2) @ flat
@@ -140,10 +132,6 @@ class _Team:
         ]
         return torch.cat(own, dim=1)
 
-    def _update(self, f: Tensor) -> None:
-        for lanes, losses in zip(self.lanes, f.split(self.num_rates, dim=1), strict=True):
-            lanes(losses.flatten(0, 1))
-
 
 def draw_batches(tasks: Sequence[Task]) -> Iterator[Tensor]:
     """Every iteration's y x [B, K, m, d]. Tasks of one seed draw the same places of a domain."""
@@ -151,9 +139,11 @@ def draw_batches(tasks: Sequence[Task]) -> Iterator[Tensor]:
     m = max(1, BATCH // K)
     sizes = torch.from_numpy(np.stack([task.setting.sizes() for task in tasks]))
     N = int(sizes.max())
-    rows = torch.cat([torch.from_numpy(_padded(task.train.signed, N)) for task in tasks]).flatten(
-        0, 1
-    )
+    padded = [
+        np.pad(task.train.signed, ((0, 0), (0, N - task.train.signed.shape[1]), (0, 0)))
+        for task in tasks
+    ]
+    rows = torch.from_numpy(np.concatenate(padded)).flatten(0, 1)
     first = (torch.arange(len(tasks) * K) * N).view(len(tasks), K, 1)
     seeds = sorted({task.seed for task in tasks})
     whose = torch.tensor([seeds.index(task.seed) for task in tasks])
@@ -164,7 +154,3 @@ def draw_batches(tasks: Sequence[Task]) -> Iterator[Tensor]:
             index = first + (places[whose] * sizes.unsqueeze(2)).long()
             yield rows[index.flatten()].view(*index.shape, -1)
         block += 1
-
-
-def _padded(signed: np.ndarray, size: int) -> np.ndarray:
-    return np.pad(signed, ((0, 0), (0, size - signed.shape[1]), (0, 0)))

@@ -1,15 +1,15 @@
 """Planted domains: linear rules of known angle, features of known scale, labels of known noise."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from robustmd.studies.streams import stream
+from robustmd.studies.parallel import stream
 
 FEATURES = 10  # d
 _TEST_EXAMPLES = 1_000  # in every domain
-_RULES = "rules"
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,23 @@ class Setting:
     size_ratio: float = 1.0
     mean_size: int = 500
 
-    def angles(self) -> np.ndarray:
-        """θ [K], in radians."""
-        return np.deg2rad(self._with_first(self.angle, self.first_angle))
-
     def flip_shares(self) -> np.ndarray:
         """φ [K]."""
         return self._with_first(self.flips, self.first_flips)
-
-    def scales(self) -> np.ndarray:
-        """s [K]."""
-        return np.geomspace(1 / self.scale_ratio, 1.0, self.num_domains)
 
     def sizes(self) -> np.ndarray:
         """n [K], int64."""
         shares = np.geomspace(1.0, self.size_ratio, self.num_domains)
         total = self.mean_size * self.num_domains
         return np.rint(total * shares / shares.sum()).astype(np.int64)
+
+    def rules(self, seed: int) -> np.ndarray:
+        """r [K, d], e the first axis."""
+        streams = (stream(seed, f"rules {k}") for k in range(self.num_domains))
+        u = np.stack([one.standard_normal(FEATURES - 1) for one in streams])
+        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        theta = np.deg2rad(self._with_first(self.angle, self.first_angle))[:, None]
+        return np.hstack([np.cos(theta), np.sin(theta) * u])
 
     def _with_first(self, others: float, first: float | None) -> np.ndarray:
         values = np.full(self.num_domains, others)
@@ -92,41 +92,89 @@ class Splits(NamedTuple):
 def draw(setting: Setting, seed: int) -> Splits:
     """The domains of one seed. Settings of one seed share all that they can: g, u_k and the flips'
     uniform draws; what differs between them is the factor alone."""
-    rules = _rules(setting, seed)
-    sizes = setting.sizes()
+    rules, sizes, flips = setting.rules(seed), setting.sizes(), setting.flip_shares()
+    scales = np.geomspace(1 / setting.scale_ratio, 1.0, setting.num_domains)
+
+    def sample(split: str, sizes: np.ndarray, flips: np.ndarray) -> Sample:
+        signed = np.zeros((setting.num_domains, sizes.max(), FEATURES))
+        shares = np.zeros((setting.num_domains, sizes.max()))
+        for k, n in enumerate(sizes):
+            g = stream(seed, f"{split} features {k}").standard_normal((n, FEATURES))
+            flipped = stream(seed, f"{split} flips {k}").random(n) < flips[k]
+            y = np.where(flipped, -1.0, 1.0) * np.sign(g @ rules[k])
+            signed[k, :n] = scales[k] * y[:, None] * g
+            shares[k, :n] = 1 / n
+        return Sample(signed, shares)
+
     many = np.full_like(sizes, _TEST_EXAMPLES)
-    flips = setting.flip_shares()
     return Splits(
-        _sample(setting, rules, seed, "train", sizes, flips),
-        _sample(setting, rules, seed, "validation", sizes, flips),
-        _sample(setting, rules, seed, "test", many, flips),
-        _sample(setting, rules, seed, "test", many, np.zeros_like(flips)),
+        sample("train", sizes, flips),
+        sample("validation", sizes, flips),
+        sample("test", many, flips),
+        sample("test", many, np.zeros_like(flips)),
     )
 
 
-def _rules(setting: Setting, seed: int) -> np.ndarray:
-    """r [K, d], e the first axis."""
-    u = np.stack(
-        [
-            stream(seed, f"{_RULES} {k}").standard_normal(FEATURES - 1)
-            for k in range(setting.num_domains)
-        ]
-    )
-    u /= np.linalg.norm(u, axis=1, keepdims=True)
-    theta = setting.angles()[:, None]
-    return np.hstack([np.cos(theta), np.sin(theta) * u])
+BASE = Setting()
 
 
-def _sample(
-    setting: Setting, rules: np.ndarray, seed: int, split: str, sizes: np.ndarray, flips: np.ndarray
-) -> Sample:
-    K = setting.num_domains
-    signed = np.zeros((K, sizes.max(), FEATURES))
-    shares = np.zeros((K, sizes.max()))
-    for k, n in enumerate(sizes):
-        g = stream(seed, f"{split} features {k}").standard_normal((n, FEATURES))
-        flipped = stream(seed, f"{split} flips {k}").random(n) < flips[k]
-        y = np.where(flipped, -1.0, 1.0) * np.sign(g @ rules[k])
-        signed[k, :n] = setting.scales()[k] * y[:, None] * g
-        shares[k, :n] = 1 / n
-    return Sample(signed, shares)
+@dataclass(frozen=True)
+class Factor:
+    """One thing that is varied, all else as in `BASE`.
+
+    Attributes:
+        name: for the tables.
+        label: what the levels are, for the figures' axis.
+        levels: (value, setting), from the mildest to the hardest.
+        log: whether the axis is logarithmic.
+    """
+
+    name: str
+    label: str
+    levels: tuple[tuple[float, Setting], ...]
+    log: bool = False
+
+    def ends(self) -> "Factor":
+        """The same with its mildest and its hardest level only."""
+        return replace(self, levels=(self.levels[0], self.levels[-1]))
+
+
+NOISE = Factor(
+    "label noise",
+    "flipped labels in one domain (0.05 in the others)",
+    ((0.05, BASE), *((share, Setting(first_flips=share)) for share in (0.15, 0.25, 0.35, 0.45))),
+)
+FACTORS = (
+    Factor(
+        "difficulty",
+        "scale of the features, easiest / hardest domain",
+        tuple((ratio, Setting(scale_ratio=ratio)) for ratio in (1.0, 2.0, 4.0, 8.0)),
+        log=True,
+    ),
+    Factor(
+        "size",
+        "training examples, largest / smallest domain",
+        tuple((ratio, Setting(size_ratio=ratio)) for ratio in (1.0, 3.0, 10.0, 30.0)),
+        log=True,
+    ),
+    NOISE,
+    Factor(
+        "domains",
+        "domains K",
+        tuple((float(K), Setting(num_domains=K)) for K in (2, 5, 10, 20, 50)),
+        log=True,
+    ),
+    Factor(
+        "outlier",
+        "angle of one domain's rule (30° in the others)",
+        (
+            (30.0, BASE),
+            *((angle, Setting(first_angle=angle)) for angle in (60.0, 90.0, 120.0, 150.0)),
+        ),
+    ),
+)
+
+
+def settings_of(factors: Sequence[Factor]) -> list[Setting]:
+    """Every setting once: the factors share their base."""
+    return list(dict.fromkeys(setting for factor in factors for _, setting in factor.levels))

@@ -11,6 +11,7 @@ from robustmd.config.ranges import Grid
 from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, MethodFacts, Settings
 
+REFERENCE = "even"
 FAMILIES = (
     "fixed weights",
     "no memory: answers the batch",
@@ -43,20 +44,17 @@ class Method:
     def name(self) -> str:
         return self.schema.name
 
-    @property
-    def budget(self) -> int:
-        """How many configurations."""
-        return len(self.own) * len(self.rates)
-
-    def describe(self, index: int) -> str:
-        """Configuration number `index` < budget in words: own value first, then the rate."""
-        own, rate = divmod(index, len(self.rates))
-        words = [
-            f"{'share' if self._is_share(key) else key}={value:g}"
-            for key, value in self.own[own].items()
-            if not isinstance(value, str)  # a name is the same in all of them
-        ]
-        return ", ".join([*words, f"lr={self.rates[rate]:g}"])
+    def configurations(self) -> list[str]:
+        """Each in words, its own value first, then the rate, which changes fastest."""
+        found = []
+        for own in self.own:
+            words = [
+                f"{'share' if self._is_share(key) else key}={value:g}"
+                for key, value in own.items()
+                if not isinstance(value, str)  # a name is the same in all of them
+            ]
+            found += [", ".join([*words, f"lr={rate:g}"]) for rate in self.rates]
+        return found
 
     def adversary(
         self,
@@ -67,7 +65,7 @@ class Method:
         sizes: Sequence[int],
         alone: Sequence[float],
     ) -> Adversary:
-        """The package's adversary of `method.name`; `alone` is f*."""
+        """The package's, with these of its `own` values; `alone` is f*."""
         keys = {
             key: max(1, math.ceil(value * num_domains)) if self._is_share(key) else value
             for key, value in own.items()

@@ -5,6 +5,7 @@ G* = min_w max_k (f_k(w) − f*_k)    what regret is after;  f*_k = min_w f_k(w)
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -40,26 +41,16 @@ class Optimum:
 def solve_optimum(sample: Sample) -> Optimum:
     """F*, G* and f* of one sample's training losses."""
     K, _, d = sample.signed.shape
-
-    def losses(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return losses_and_jacobian(sample, w)
-
-    alone = np.array([_alone(sample, k) for k in range(K)])
+    domains = [Sample(sample.signed[k : k + 1], sample.shares[k : k + 1]) for k in range(K)]
+    alone = np.array(
+        [minimise_mixture(partial(losses_and_jacobian, one), np.ones(1), d)[0] for one in domains]
+    )
 
     def excess(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        f, J = losses(w)
+        f, J = losses_and_jacobian(sample, w)
         return f - alone, J
 
-    return Optimum(alone, solve(losses, d), solve(excess, d))
-
-
-def _alone(sample: Sample, k: int) -> float:
-    """f*_k."""
-    only = Sample(sample.signed[k : k + 1], sample.shares[k : k + 1])
-    found, _ = minimise_mixture(
-        lambda w: losses_and_jacobian(only, w), np.ones(1), sample.signed.shape[2]
-    )
-    return found
+    return Optimum(alone, solve(partial(losses_and_jacobian, sample), d), solve(excess, d))
 
 
 def cross_entropies(sample: Sample, W: np.ndarray) -> np.ndarray:

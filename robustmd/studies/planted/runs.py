@@ -1,15 +1,19 @@
-"""One cell of the study, a seed of a setting: all configurations trained, measured, selected."""
+"""The runs of the study as one table: trained, measured, selected; and what is asked of it."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from robustmd.registry import METHODS
+from robustmd.report.estimate import Estimate, estimate
 from robustmd.studies.planted.descent import Task, Trained, train
-from robustmd.studies.planted.domains import Setting, Splits, draw
-from robustmd.studies.planted.methods import Method
+from robustmd.studies.planted.domains import Factor, Setting, Splits, draw
+from robustmd.studies.planted.methods import REFERENCE, Method
 from robustmd.studies.planted.optimum import (
     Optimum,
     cross_entropies,
@@ -17,138 +21,140 @@ from robustmd.studies.planted.optimum import (
     training_losses,
 )
 
+COLUMNS = (
+    *(field.name for field in fields(Setting)),
+    *("seed", "optimum", "optimum_error", "method", "configuration", "chosen", "validation"),
+    *("suboptimality", "excess", "test", "clean", "weight", "last"),
+)
 _ROUNDING = 1e-12  # of sums of hundreds of numbers in float64
-
-
-@dataclass(frozen=True)
-class Run:
-    """One configuration of one method; losses in nats.
-
-    Attributes:
-        method, configuration: its name, and its own value and learning rate in words.
-        chosen: whether its `validation` is the smallest of the method's configurations.
-        validation: max_k cross entropy on the validation draw; inf where the run diverged.
-        suboptimality: max_k f_k(w) − F* on the training set.
-        excess: max_k (f_k(w) − f*_k) − G* on the training set.
-        test, clean: max_k cross entropy on the test set, with and without flipped labels.
-        weight: p̄_1, the mean weight of domain 1.
-        last: `suboptimality` of w_T; another model than the rest's where w̄ is what is returned.
-    """
-
-    method: str
-    configuration: str
-    chosen: bool
-    validation: float
-    suboptimality: float
-    excess: float
-    test: float
-    clean: float
-    weight: float
-    last: float
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One seed of one setting.
-
-    Attributes:
-        error: a bound on the error of F* and G*, from the solver's certificate.
-        optimum: F* itself.
-        optimum_test, optimum_clean: `Run.test` and `Run.clean` of the optimum's model w*.
-        optimum_weight: p*_1.
-        runs: all configurations of all methods.
-    """
-
-    setting: Setting
-    seed: int
-    error: float
-    optimum: float
-    optimum_test: float
-    optimum_clean: float
-    optimum_weight: float
-    runs: tuple[Run, ...]
-
-    def chosen(self, method: str) -> Run:
-        """The method's run whose configuration was chosen."""
-        return next(run for run in self.runs if run.method == method and run.chosen)
-
-    def violations(self) -> list[str]:
-        """A line for every run below the optimum, which no model can be: a bug."""
-        limit = -self.error - _ROUNDING
-        return [
-            f"{self.setting}, seed {self.seed}, {run.method} ({run.configuration}): {measure} "
-            f"{getattr(run, measure):.3g} is below the optimum (error at most {self.error:.1g})"
-            for run in self.runs
-            for measure in ("suboptimality", "excess", "last")
-            if getattr(run, measure) < limit
-        ]
 
 
 def run_cells(
     settings: Sequence[Setting], seeds: Sequence[int], methods: Sequence[Method], iterations: int
-) -> list[Cell]:
-    """Every setting with every seed; all settings of one number of domains."""
+) -> pd.DataFrame:
+    """Every setting with every seed, all of one number of domains: a line for every configuration
+    of every method; losses in nats.
+
+    | column              | what                                                                  |
+    |---------------------|-----------------------------------------------------------------------|
+    | setting             | the `Setting`; its fields are columns of their own too                |
+    | optimum             | F*; optimum_error bounds the error of F* and G*, by the certificate   |
+    | optimum_test        | `test` of the optimum's model w*; so optimum_clean                    |
+    | optimum_weight      | p*_1                                                                  |
+    | method              | its name; configuration: its own value and learning rate in words     |
+    | chosen              | whether `validation` is the smallest of the method's configurations   |
+    | validation          | max_k cross entropy on the validation draw; inf: the run diverged     |
+    | suboptimality       | max_k f_k(w) − F* on the training set                                 |
+    | excess              | max_k (f_k(w) − f*_k) − G* on the training set                        |
+    | test, clean         | max_k cross entropy on the test set, with and without flipped labels  |
+    | weight              | p̄_1, the mean weight of domain 1                                      |
+    | last                | `suboptimality` of w_T; the others are of w̄ where that is returned    |
+    """
     drawn = [(setting, seed, draw(setting, seed)) for setting in settings for seed in seeds]
     tasks = [
         Task(setting, seed, splits.train, solve_optimum(splits.train))
         for setting, seed, splits in drawn
     ]
     trained = train(tasks, methods, iterations)
-    return [
-        _cell(task, splits, i, methods, trained)
-        for i, (task, (_, _, splits)) in enumerate(zip(tasks, drawn, strict=True))
-    ]
+    found = []
+    for i, (task, (_, _, splits)) in enumerate(zip(tasks, drawn, strict=True)):
+        shared = _shared(task, splits)
+        for method, became in zip(methods, trained, strict=True):
+            own = pd.DataFrame(_measured(method, became, i, splits, task.optimum))
+            found.append(own.assign(**shared))
+    return pd.concat(found, ignore_index=True)
 
 
-def _cell(
-    task: Task, splits: Splits, i: int, methods: Sequence[Method], trained: Sequence[Trained]
-) -> Cell:
+def _shared(task: Task, splits: Splits) -> dict[str, Any]:
+    """The columns that all runs of one seed of a setting share."""
     best = task.optimum.worst_case
     w = best.model[None]
-    runs = [
-        run
-        for method, became in zip(methods, trained, strict=True)
-        for run in _runs(method, became, i, splits, task.optimum)
-    ]
-    return Cell(
-        setting=task.setting,
-        seed=task.seed,
-        error=task.optimum.error,
-        optimum=best.upper,
-        optimum_test=float(cross_entropies(splits.test, w).max()),
-        optimum_clean=float(cross_entropies(splits.clean, w).max()),
-        optimum_weight=float(best.weights[0]),
-        runs=tuple(runs),
-    )
+    return {
+        "setting": task.setting,
+        **asdict(task.setting),
+        "seed": task.seed,
+        "optimum": best.upper,
+        "optimum_error": task.optimum.error,
+        "optimum_test": float(cross_entropies(splits.test, w).max()),
+        "optimum_clean": float(cross_entropies(splits.clean, w).max()),
+        "optimum_weight": float(best.weights[0]),
+    }
 
 
-def _runs(method: Method, became: Trained, i: int, splits: Splits, optimum: Optimum) -> list[Run]:
-    """The method's configurations on task number i."""
+def _measured(
+    method: Method, became: Trained, i: int, splits: Splits, optimum: Optimum
+) -> dict[str, Any]:
+    """The columns of the method's configurations on task number i."""
     returned = became.mean[i] if METHODS.flag(method.name, "averages") else became.last[i]
     f = training_losses(splits.train, returned)  # [C, K]; NaN or inf where it diverged
+    f_last = training_losses(splits.train, became.last[i])
     validation = _finite(cross_entropies(splits.validation, returned).max(axis=1))
-    measures = {
+    return {
+        "method": method.name,
+        "configuration": method.configurations(),
+        "chosen": np.arange(len(f)) == validation.argmin(),
         "validation": validation,
         "suboptimality": _finite(f.max(axis=1)) - optimum.worst_case.upper,
         "excess": _finite((f - optimum.alone).max(axis=1)) - optimum.worst_excess.upper,
         "test": _finite(cross_entropies(splits.test, returned).max(axis=1)),
         "clean": _finite(cross_entropies(splits.clean, returned).max(axis=1)),
         "weight": became.mean_weights[i, :, 0],
-        "last": _finite(training_losses(splits.train, became.last[i]).max(axis=1))
-        - optimum.worst_case.upper,
+        "last": _finite(f_last.max(axis=1)) - optimum.worst_case.upper,
     }
-    best = int(validation.argmin())
-    return [
-        Run(
-            method.name,
-            method.describe(c),
-            c == best,
-            **{name: float(values[c]) for name, values in measures.items()},
-        )
-        for c in range(method.budget)
-    ]
 
 
 def _finite(losses: np.ndarray) -> np.ndarray:
     """Losses with inf for what diverged."""
     return np.where(np.isfinite(losses), losses, math.inf)
+
+
+@dataclass(frozen=True)
+class Results:
+    """All runs of a study, see `run_cells`, and what tables and figures ask of them."""
+
+    factors: tuple[Factor, ...]
+    methods: tuple[Method, ...]
+    iterations: int
+    runs: pd.DataFrame
+
+    @cached_property
+    def _by_method(self) -> dict[Any, pd.DataFrame]:
+        """The runs of every (setting, method)."""
+        return dict(iter(self.runs.groupby(["setting", "method"], sort=False)))
+
+    def chosen(self, setting: Setting, method: str) -> pd.DataFrame:
+        """The method's runs whose configuration was chosen: one for every seed."""
+        runs = self._by_method[setting, method]
+        return runs[runs["chosen"]]
+
+    def estimate(self, setting: Setting, method: str, measure: str) -> Estimate:
+        """A measure's mean and standard deviation over seeds."""
+        return estimate(self.chosen(setting, method)[measure].tolist())
+
+    def best(self, setting: Setting, method: str) -> Estimate:
+        """The smallest suboptimality of all the method's configurations: chosen with hindsight."""
+        runs = self._by_method[setting, method]
+        return estimate(runs.groupby("seed")["suboptimality"].min())
+
+    def seeds_below(self, setting: Setting, method: str, measure: str) -> int:
+        """On how many seeds the method is below even, by more than the optimum's error."""
+        own, reference = (self.chosen(setting, name)[measure] for name in (method, REFERENCE))
+        return int((own.to_numpy() < reference.to_numpy() - 1e-9).sum())
+
+    def optimum(self, setting: Setting, measure: str) -> Estimate:
+        """The same of the optimum's model: the column optimum_<measure>."""
+        return estimate(self.chosen(setting, REFERENCE)[f"optimum_{measure}"])
+
+    def violations(self) -> list[str]:
+        """A line for every run below the optimum, which no model can be: a bug."""
+        measures = ["suboptimality", "excess", "last"]
+        allowed = -self.runs["optimum_error"] - _ROUNDING
+        below = self.runs[self.runs[measures].lt(allowed, axis=0).any(axis=1)]
+        return [
+            f"{run['setting']}, seed {run['seed']}, {run['method']} ({run['configuration']}): "
+            f"{measure} {run[measure]:.3g} is below the optimum (error at most "
+            f"{run['optimum_error']:.1g})"
+            for _, run in below.iterrows()
+            for measure in measures
+            if run[measure] < -run["optimum_error"] - _ROUNDING
+        ]

@@ -1,55 +1,52 @@
-"""The whole study: runs, checks, and the files of the report."""
+"""The whole study: runs, checks, and the tables and figures of the report."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from robustmd.studies.files import Contents, images, make_folder, write_files
+import numpy as np
+import pandas as pd
+
+from robustmd.report.estimate import Estimate
+from robustmd.studies import figures
+from robustmd.studies.command import Findings, Order, images, markdown_table, say, signed
 from robustmd.studies.parallel import side_by_side
-from robustmd.studies.planted import figures, table
-from robustmd.studies.planted.domains import Setting
-from robustmd.studies.planted.factors import FACTORS, NOISE, settings_of
+from robustmd.studies.planted.domains import BASE, FACTORS, NOISE, Setting, settings_of
 from robustmd.studies.planted.methods import Method, methods_compared
-from robustmd.studies.planted.results import Results
-from robustmd.studies.planted.runs import Cell, run_cells
+from robustmd.studies.planted.runs import COLUMNS, Results, run_cells
 
 ITERATIONS, QUICK_ITERATIONS = 1_000, 15
+MEASURES = ("suboptimality", "excess", "test", "clean", "weight", "last")
 _LANES = 75  # cells a job: more would not fit the processor's cache, fewer wait for Python
 
 
-def write_study(
-    out: Path,
-    seeds: Sequence[int],
-    *,
-    quick: bool = False,
-    workers: int = 1,
-    say: Callable[[str], None] = lambda line: None,
-) -> Results:
-    """Runs everything and writes `<out>/planted/`: suboptimality, excess and noise.{png,pdf},
-    planted.{md,csv} and runs.csv.
-
-    Args:
-        out: folder of the report; made where it is not there.
-        seeds: ≥ 2 of them, for the intervals.
-        quick: few iterations, and the ends of each factor only.
-        workers: processes, ≥ 1.
-        say: told how far it is.
-
-    Raises:
-        UserError: `out` cannot be written.
-    """
-    folder = make_folder(out, "planted")  # before the work
-    factors = tuple(factor.ends() for factor in FACTORS) if quick else FACTORS
-    iterations = QUICK_ITERATIONS if quick else ITERATIONS
+def find(order: Order) -> Findings:
+    """Runs everything. Violated: a run below the optimum, which no model can be."""
+    factors = tuple(factor.ends() for factor in FACTORS) if order.quick else FACTORS
+    iterations = QUICK_ITERATIONS if order.quick else ITERATIONS
     methods, settings = methods_compared(), settings_of(factors)
-    cells: list[Cell] = []
-    jobs = _jobs(settings, seeds, methods, iterations)
-    for some in side_by_side(run_cells, jobs, workers):
-        cells.extend(some)
-        say(f"{len(cells)} of {len(settings) * len(seeds)} draws done")
-    cells.sort(key=lambda cell: (settings.index(cell.setting), cell.seed))
-    results = Results(factors, tuple(seeds), methods, iterations, tuple(cells))
-    write_files(folder, _contents(results))
-    return results
+    found: list[pd.DataFrame] = []
+    done = 0
+    for some in side_by_side(
+        run_cells, _jobs(settings, order.seeds, methods, iterations), order.workers
+    ):
+        found.append(some)
+        done += len(some.drop_duplicates(["setting", "seed"]))
+        say(f"{done} of {len(settings) * len(order.seeds)} draws done")
+    runs = pd.concat(found, ignore_index=True)
+    runs["place"] = runs["setting"].map(settings.index)
+    runs = runs.sort_values(["place", "seed"], kind="stable", ignore_index=True)
+    results = Results(factors, methods, iterations, runs)
+    diverged = int(np.isinf(runs["validation"]).sum())
+    words = [f"{len(runs):,} runs; optima exact within {runs['optimum_error'].max():.0e}"]
+    words += [f"{diverged} runs diverged and could not be chosen"] if diverged else []
+    noise = next(factor for factor in factors if factor.name == NOISE.name)
+    files = {
+        "planted.md": to_markdown(results),
+        "planted.csv": to_csv(results),
+        "runs.csv": runs.to_csv(index=False, columns=[*COLUMNS]),
+        **images({name: figures.planted(results, name) for name in ("suboptimality", "excess")}),
+        **images({"noise": figures.planted_noise(results, noise)}),
+    }
+    return Findings(files, words, results.violations())
 
 
 Job = tuple[list[Setting], Sequence[int], Sequence[Method], int]  # what `run_cells` takes
@@ -69,13 +66,110 @@ def _jobs(
     return jobs
 
 
-def _contents(results: Results) -> Contents:
-    noise = next(factor for factor in results.factors if factor.name == NOISE.name)
-    return {
-        "planted.md": table.to_markdown(results),
-        "planted.csv": table.to_csv(results),
-        "runs.csv": table.runs_csv(results),
-        **images("suboptimality", figures.draw(results, "suboptimality")),
-        **images("excess", figures.draw(results, "excess")),
-        **images("noise", figures.draw_noise(results, noise)),
+def to_csv(results: Results) -> str:
+    """One line a factor, level, method and measure: mean, deviation, 95 % interval, seeds."""
+    rows = []
+    for factor in results.factors:
+        for value, setting in factor.levels:
+            for method in results.methods:
+                for measure in MEASURES:
+                    found = results.estimate(setting, method.name, measure)
+                    half = found.spread("ci95") or 0.0
+                    below = results.seeds_below(setting, method.name, measure)
+                    names = [factor.name, value, method.name, measure]
+                    interval = [found.mean - half, found.mean + half]
+                    rows.append([*names, found.mean, found.std, *interval, found.n, below])
+    head = "factor level method measure mean std ci95_low ci95_high seeds seeds_below_even"
+    return pd.DataFrame(rows, columns=head.split()).to_csv(index=False)
+
+
+def to_markdown(results: Results) -> str:
+    """Worst case and worst excess at every factor's end, the noisy domain, and the budget."""
+    parts = [
+        "# Planted domains: how far from the worst case's optimum",
+        _caption(results),
+        "## Worst-case loss above its optimum, max_k f_k(w) − F*",
+        _ends_table(results, "suboptimality"),
+        "The same, had each seed's configuration been chosen by this very number:",
+        _ends_table(results, "best"),
+        "## Worst excess above its optimum, max_k (f_k(w) − f*_k) − G*",
+        _ends_table(results, "excess"),
+        *_noise_part(results),
+        "## The budget, and what was chosen",
+        _budget_table(results),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _caption(results: Results) -> str:
+    return (
+        f"Nats, on all training examples; mean ± sample standard deviation over n = "
+        f"{results.runs['seed'].nunique()} seeds; in brackets on how many of them it is below "
+        f"even. {results.iterations:,} iterations. Each method has "
+        f"{len(results.methods[0].configurations())} configurations; the one with the smallest "
+        "worst-case loss on the seed's validation draw is shown, also where the excess is. "
+        f"F* and G* are exact within {results.runs['optimum_error'].max():.0e}."
+    )
+
+
+def _ends_table(results: Results, measure: str) -> str:
+    """The measure at every factor's hardest level; "best": see `Results.best`."""
+    ends = {
+        f"{factor.name} {factor.levels[-1][0]:g}": factor.levels[-1] for factor in results.factors
     }
+    columns = {name: setting for name, (_, setting) in ends.items()}
+    if BASE in settings_of(results.factors):
+        columns = {"base": BASE, **columns}
+
+    def cell(setting: Setting, method: str) -> str:
+        if measure == "best":
+            return _text(results.best(setting, method), 4)
+        below = results.seeds_below(setting, method, measure)
+        return f"{_text(results.estimate(setting, method, measure), 4)} ({below})"
+
+    rows = [
+        [method.name, *(cell(setting, method.name) for setting in columns.values())]
+        for method in results.methods
+    ]
+    return markdown_table(["method", *columns], rows)
+
+
+def _noise_part(results: Results) -> list[str]:
+    """Weight of the noisy domain and losses, and the optimum's own."""
+    factor = next((one for one in results.factors if one.name == NOISE.name), None)
+    if factor is None:
+        return []
+    share, setting = factor.levels[-1]
+
+    def cell(method: Method, measure: str) -> str:
+        if measure == "weight" and method.example().signed:
+            return "–"  # no distribution: its weights have no bound
+        return _text(results.estimate(setting, method.name, measure), 3)
+
+    measures = ("weight", "suboptimality", "excess", "test", "clean")
+    rows = [
+        [method.name, *(cell(method, measure) for measure in measures)]
+        for method in results.methods
+    ]
+    weight, test, clean = (results.optimum(setting, name) for name in ("weight", "test", "clean"))
+    rows.append(["optimum F*", _text(weight, 3), "0", "", _text(test, 3), _text(clean, 3)])
+    head = ["method", "mean weight of the noisy domain", "worst-case loss − F*"]
+    head += ["worst excess − G*", "worst-case test loss", "without flipped labels"]
+    return [f"## A domain with {share:.0%} of its labels flipped", markdown_table(head, rows)]
+
+
+def _budget_table(results: Results) -> str:
+    chosen = results.runs[results.runs["chosen"]]
+    rows = []
+    for method in results.methods:
+        counts = chosen.loc[chosen["method"] == method.name, "configuration"].value_counts()
+        words = method.configurations()
+        often = "; ".join(f"{word}: {counts.get(word, 0)}" for word in words)
+        rows.append([method.name, str(len(words)), often])
+    total = len(chosen) // len(results.methods)
+    return markdown_table(["method", "configurations", f"chosen how often, of {total}"], rows)
+
+
+def _text(value: Estimate, decimals: int) -> str:
+    mean = signed(value.mean, decimals)
+    return mean if value.std is None else f"{mean} ± {value.std:.{decimals}f}"

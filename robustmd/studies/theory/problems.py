@@ -1,13 +1,14 @@
-"""What the study asks of a problem: K losses f(W) and their gradients, for many W at once."""
+"""The study's problems: K losses f(W) and their gradients, for many W at once, in float64."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from robustmd.studies.streams import stream
+from robustmd.studies.parallel import stream
 
 
 class Point(NamedTuple):
@@ -25,7 +26,7 @@ class Point(NamedTuple):
 
 
 class Problem(ABC):
-    """K losses f(W) of a model with P parameters, in float64.
+    """K losses f(W) of a model with P parameters.
 
     Attributes:
         name: for the tables.
@@ -80,3 +81,182 @@ class Parabolas(Problem):
             return g, g
 
         return Point(losses, losses, gradients)
+
+
+class Classifier(Problem):
+    """f_k(W) = mean over domain k's examples of −log softmax(z(x; W))_y + (ridge/2)‖W‖², in nats.
+
+    Gaussian classes, C of them, whose means differ between domains by d (0: not at all):
+
+        x = s ((1 − d) a_y + d b_{k,y}) + noise,    a, b, noise standard normal
+
+    A tenth of the labels is drawn anew, so that no domain can be separated and every f_k has a
+    minimum. No model suits all domains: the worst case is a compromise. docs/theory.md says how the
+    defaults were chosen.
+
+    The gradient is in closed form: a model pulls the residual softmax(z) − e_y back to its weights,
+    once for g and ĝ together. Examples stand last, classes before them, and one matrix product
+    serves all lanes.
+    """
+
+    def __init__(
+        self,
+        num_domains: int,
+        num_examples: int = 40,
+        num_classes: int = 2,
+        *,
+        batch_size: int = 40,
+        ridge: float = 0.2,
+        seed: int = 6,
+        disagreement: float = 1.0,
+        separation: float = 1.5,
+    ) -> None:
+        K, N, C = num_domains, num_examples, num_classes
+        self.num_domains, self.num_examples, self.num_classes = K, N, C
+        self.batch_size, self.ridge = batch_size, ridge
+        rng = stream(seed, "domains")
+        shared, own = rng.standard_normal((C, 2)), rng.standard_normal((K, C, 2))
+        means = separation * ((1 - disagreement) * shared + disagreement * own)
+        drawn = np.tile(np.arange(N) % C, (K, 1))
+        features = means[np.arange(K)[:, None], drawn] + rng.standard_normal((K, N, 2))
+        flipped = rng.random(drawn.shape) < 0.1
+        labels = torch.from_numpy(np.where(flipped, rng.integers(C, size=drawn.shape), drawn))
+        x = torch.from_numpy(features).flatten(0, 1)  # [E, 2], E = K·N examples in all
+        self.inputs = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)  # [E, d]
+        self.inputs_transposed = self.inputs.T.contiguous()
+        self.label_rows = labels.view(1, 1, -1)
+        self.one_hot = torch.nn.functional.one_hot(labels.flatten(), C).T.to(x.dtype)  # [C, E]
+
+    @property
+    @abstractmethod
+    def num_parameters(self) -> int:
+        """P."""
+
+    @abstractmethod
+    def logits(self, W: Tensor) -> tuple[Tensor, Any]:
+        """z [n, C, E] for W [n, P], and what `pull_back` needs of it."""
+
+    @abstractmethod
+    def pull_back(self, W: Tensor, kept: Any, residuals: Tensor) -> Tensor:
+        """Σ over examples of residual · ∂z/∂W: [n, s, P] for s weighted residuals [n, s, C, E]."""
+
+    def losses(self, W: Tensor) -> Tensor:
+        """f(W) [K] for W [P]; differentiable."""
+        log_p = torch.log_softmax(self.logits(W.unsqueeze(0))[0], dim=1)
+        return self._by_domain(self._losses(log_p))[0].mean(dim=1) + self._ridge(W)
+
+    def evaluate(self, W: Tensor, shares: Tensor) -> Point:
+        """See `Problem.evaluate`."""
+        z, kept = self.logits(W)
+        log_p = torch.log_softmax(z, dim=1)
+        losses = self._losses(log_p)
+
+        def gradients(p: Tensor) -> tuple[Tensor, Tensor]:
+            mixture = p.repeat_interleave(self.num_examples, dim=1)  # p_k beside each example
+            weights = torch.stack([mixture / self.num_examples, mixture * shares], dim=1)
+            residuals = (log_p.exp() - self.one_hot).unsqueeze(1) * weights.unsqueeze(2)
+            g = self.pull_back(W, kept, residuals) + self.ridge * W.unsqueeze(1)
+            return g[:, 0], g[:, 1]
+
+        ridge = self._ridge(W)
+        batch_losses = self._by_domain(losses * shares).sum(dim=-1) + ridge
+        return Point(self._by_domain(losses).mean(dim=-1) + ridge, batch_losses, gradients)
+
+    def _losses(self, log_p: Tensor) -> Tensor:
+        rows = self.label_rows.expand(len(log_p), 1, -1)
+        return log_p.gather(1, rows).squeeze(1).neg()
+
+    def _ridge(self, W: Tensor) -> Tensor:
+        return W.square().sum(dim=-1, keepdim=True) * (self.ridge / 2)
+
+    def _by_domain(self, values: Tensor) -> Tensor:
+        return values.view(len(values), self.num_domains, self.num_examples)
+
+    def _times_inputs(self, A: Tensor) -> Tensor:
+        """A x for every lane's A [n, a, d]: [n, a, E]."""
+        return (A.reshape(-1, A.shape[-1]) @ self.inputs_transposed).view(*A.shape[:-1], -1)
+
+    def _onto_inputs(self, residuals: Tensor) -> Tensor:
+        """Σ_i r_i x_iᵀ: [..., a, d] for r [..., a, E]."""
+        flat = residuals.reshape(-1, residuals.shape[-1]) @ self.inputs
+        return flat.view(*residuals.shape[:-1], -1)
+
+
+class Logistic(Classifier):
+    """Multinomial logistic regression z = W x, W [C, d], x with a 1 for the bias: convex."""
+
+    name = "logistic regression"
+
+    @property
+    def num_parameters(self) -> int:
+        return self.num_classes * self.inputs.shape[1]
+
+    def start(self, seed: int) -> Tensor:
+        """W₁ = 0: Lemma 1's ‖W − W₁‖ ≤ R is then its ‖W‖ ≤ R."""
+        return self.inputs.new_zeros(self.num_parameters)
+
+    def logits(self, W: Tensor) -> tuple[Tensor, None]:
+        return self._times_inputs(W.view(len(W), self.num_classes, -1)), None
+
+    def pull_back(self, W: Tensor, kept: None, residuals: Tensor) -> Tensor:
+        return self._onto_inputs(residuals).flatten(2)
+
+    def losses_and_jacobian(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f(W) [K] and J [K, P], its rows ∇f_k, for W [P]."""
+        K = self.num_domains
+        lanes = torch.from_numpy(np.ascontiguousarray(W)).expand(K, -1)  # one a domain
+        shares = lanes.new_full((K, K * self.num_examples), 1 / self.num_examples)
+        point = self.evaluate(lanes, shares)
+        J = point.gradients(torch.eye(K, dtype=lanes.dtype))[0]
+        return point.losses[0].numpy(), J.numpy()
+
+    def smoothness(self) -> float:
+        """L: every f_k is L-smooth, L = ½ max_k λ_max(Σ_i x_i x_iᵀ/N).
+
+        The Hessian is mean (diag(π) − ππᵀ) ⊗ xxᵀ, and diag(π) − ππᵀ ≤ ½ I for a distribution π.
+        """
+        x = self.inputs.view(self.num_domains, self.num_examples, -1)
+        second_moments = x.transpose(1, 2) @ x / self.num_examples
+        return 0.5 * float(torch.linalg.eigvalsh(second_moments).amax()) + self.ridge
+
+
+class TanhNetwork(Classifier):
+    """One hidden layer of 3 units, z = V [tanh(U x); 1]: smooth, and not convex in W = (U, V)."""
+
+    name = "tanh network"
+    hidden = 3
+
+    @property
+    def split(self) -> int:
+        """Where V begins."""
+        return self.hidden * self.inputs.shape[1]
+
+    @property
+    def num_parameters(self) -> int:
+        return self.split + self.num_classes * (self.hidden + 1)
+
+    def start(self, seed: int) -> Tensor:
+        """W₁: normal, mean 0, standard deviation 1/√(inputs of the layer).
+
+        The same for every seed: the theorems take W₁ as given, their expectation is over batches.
+        """
+        W = torch.from_numpy(stream(0, "start").standard_normal(self.num_parameters))
+        W[: self.split] /= self.inputs.shape[1] ** 0.5
+        W[self.split :] /= (self.hidden + 1) ** 0.5
+        return W
+
+    def logits(self, W: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        U = W[:, : self.split].view(len(W), self.hidden, -1)
+        V = W[:, self.split :].view(len(W), self.num_classes, -1)
+        activity = self._times_inputs(U).tanh()
+        return torch.baddbmm(V[:, :, -1:], V[:, :, :-1], activity), (V, activity)
+
+    def pull_back(self, W: Tensor, kept: tuple[Tensor, Tensor], residuals: Tensor) -> Tensor:
+        V, activity = kept
+        n, s, C, E = residuals.shape
+        stacked = residuals.view(n, s * C, E)
+        d_weights = (stacked @ activity.transpose(1, 2)).view(n, s, C, self.hidden)
+        d_V = torch.cat([d_weights, residuals.sum(dim=-1, keepdim=True)], dim=-1)
+        V_transposed = V[:, None, :, :-1].transpose(-1, -2)
+        d_hidden = V_transposed @ residuals * (1 - activity.square()).unsqueeze(1)
+        return torch.cat([self._onto_inputs(d_hidden).flatten(2), d_V.flatten(2)], dim=-1)

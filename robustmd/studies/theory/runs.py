@@ -2,50 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from robustmd.adversary import Adversary, Play, RegretMeter
-from robustmd.studies.lanes import Lanes
-from robustmd.studies.parallel import one_thread
-from robustmd.studies.streams import stream
+from robustmd.studies.parallel import Lanes, one_thread, stream
 from robustmd.studies.theory.problems import Problem
 
 _BLOCK = 256  # iterations whose batches are drawn at once
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One run of T iterations.
-
-    Attributes:
-        T: iterations.
-        gradient: (1/T) Σ_t ‖Σ_k p_t^k ∇f_k(W_t)‖², on all examples; with a best response p_t it
-            is (1/T) Σ_t ‖∇F(W_t)‖² (Danskin).
-        p_gap: max_p (1/T) Σ_t L(p, W_t) − (1/T) Σ_t L(p_t, W_t), f on all examples.
-        regret: the same with every iteration's mini-batch f̂ᵗ in place of f; None: not played on f̂.
-        regret_bound: what is proved for `regret` at μ = `mu`, per iteration; None: nothing is.
-        mu: μ_obs = max_t ‖ĥᵗ‖ in the regularizer's dual norm.
-        sigma: max_t ‖ĝ_t‖₂.
-        gamma: max_t ‖f̂ᵗ‖₂.
-        radius: max_t ‖W_t‖₂.
-        mean_model: W̄ = (1/T) Σ_t W_t [P].
-        mean_weights: p̄ = (1/T) Σ_t p_t [K].
-    """
-
-    T: int
-    gradient: float
-    p_gap: float
-    regret: float | None
-    regret_bound: float | None
-    mu: float
-    sigma: float
-    gamma: float
-    radius: float
-    mean_model: np.ndarray
-    mean_weights: np.ndarray
 
 
 class _Player(nn.Module):
@@ -84,26 +52,38 @@ class Runs:
     adversary: Callable[[int], Adversary]
     model_step: Callable[[int], float]
 
-    def run(self, horizons: Sequence[int], seeds: Sequence[int]) -> list[list[Outcome]]:
-        """Outcomes [horizon][seed]. A seed fixes W₁ and the batches, alike for every T and method.
+    def run(self, horizons: Sequence[int], seeds: Sequence[int]) -> pd.DataFrame:
+        """A line for every T and seed. A seed fixes W₁ and the batches, alike for every T.
 
         W_{t+1} = W_t − η_w ĝ_t, ĝ_t = Σ_k p_t^k ∇f̂_k^t(W_t); then p_{t+1} from the same f̂ᵗ(W_t).
         An adversary that feeds on the data set answers f(W_t) first, as Theorem 4 has it.
+
+        | column       | of a run of T iterations                                                 |
+        |--------------|--------------------------------------------------------------------------|
+        | gradient     | mean ‖Σ_k p_t^k ∇f_k(W_t)‖², on all examples; with a best response p_t   |
+        |              | it is the mean of ‖∇F(W_t)‖² (Danskin)                                   |
+        | p_gap        | max_p mean L(p, W_t) − mean L(p_t, W_t), f on all examples               |
+        | regret       | the same with the mini-batches' f̂ᵗ; NaN: not played on f̂                 |
+        | regret_bound | what is proved for `regret` at μ = `mu`, per iteration; NaN: nothing is  |
+        | mu           | μ_obs = max_t ‖ĥᵗ‖ in the regularizer's dual norm                        |
+        | sigma        | max_t ‖ĝ_t‖₂; gamma: max_t ‖f̂ᵗ‖₂; radius: max_t ‖W_t‖₂                   |
+        | mean_model   | W̄ = (1/T) Σ_t W_t [P]; mean_weights: p̄ = (1/T) Σ_t p_t [K]               |
         """
         longest_first = sorted(horizons, reverse=True)
-        finished: list[list[Outcome]] = []
+        finished: list[list[dict[str, Any]]] = []
         with one_thread(), torch.no_grad():
-            moving = _Lanes(self, longest_first, seeds)
+            moving = _Moving(self, longest_first, seeds)
             batches = draw_batches(self.problem, seeds)
             for t in range(1, longest_first[0] + 1):
                 left = len(longest_first) - len(finished)
                 moving.step(next(batches).repeat(left, 1))
                 if t == longest_first[left - 1]:  # the shortest of the horizons is done
-                    finished.append(moving.finish(len(seeds)))
-        return finished
+                    finished.append(moving.finish(seeds))
+        found = pd.DataFrame([line for lines in finished for line in lines])
+        return found.astype({"regret": float, "regret_bound": float})
 
 
-class _Lanes:
+class _Moving:
     """The runs at iteration t, those of the longest T first; sums and maxima are one row a run."""
 
     def __init__(self, runs: Runs, horizons: Sequence[int], seeds: Sequence[int]) -> None:
@@ -136,43 +116,37 @@ class _Lanes:
         state["W_sum"] += state["W"]
         state["p_sum"] += self._p
         state["gradient"] += g.square().sum(dim=1)
-        self._raise("sigma", batch_g)
-        self._raise("gamma", point.batch_losses)
-        self._raise("radius", state["W"])
+        met = {"sigma": batch_g, "gamma": point.batch_losses, "radius": state["W"]}
+        for name, vectors in met.items():
+            torch.maximum(state[name], vectors.square().sum(dim=1), out=state[name])
         if not self.on_dataset:
             self.lanes(losses)
         state["W"] = state["W"] - state["step"] * batch_g
 
-    def finish(self, num_seeds: int) -> list[Outcome]:
-        """The last runs' outcomes; they leave."""
-        n = len(self.state["W"]) - num_seeds
-        outcomes = [self._outcome(lane) for lane in range(n, n + num_seeds)]
+    def finish(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
+        """The lines of the last runs; they leave."""
+        n = len(self.state["W"]) - len(seeds)
+        lines = [{"seed": seed, **self._line(n + i)} for i, seed in enumerate(seeds)]
         self.state = {name: value[:n].clone() for name, value in self.state.items()}
         self.lanes.keep(n)
-        return outcomes
+        return lines
 
-    def _outcome(self, lane: int) -> Outcome:
+    def _line(self, lane: int) -> dict[str, Any]:
         player, state = self.players[lane], self.state
         self.lanes.put_back(lane, player)
         T = int(player.exact.steps)
         played = player.played.summary(player.adversary)
-        return Outcome(
-            T=T,
-            gradient=float(state["gradient"][lane]) / T,
-            p_gap=float(player.exact.measured()),
-            regret=None if self.on_dataset else played["measured"],
-            regret_bound=None if self.on_dataset else played["bound"],
-            mu=played["mu"],
-            sigma=float(state["sigma"][lane]) ** 0.5,
-            gamma=float(state["gamma"][lane]) ** 0.5,
-            radius=float(state["radius"][lane]) ** 0.5,
-            mean_model=(state["W_sum"][lane] / T).numpy(),
-            mean_weights=(state["p_sum"][lane] / T).numpy(),
-        )
-
-    def _raise(self, name: str, vectors: Tensor) -> None:
-        largest = self.state[name]
-        torch.maximum(largest, vectors.square().sum(dim=1), out=largest)
+        return {
+            "T": T,
+            "gradient": float(state["gradient"][lane]) / T,
+            "p_gap": float(player.exact.measured()),
+            "regret": None if self.on_dataset else played["measured"],
+            "regret_bound": None if self.on_dataset else played["bound"],
+            "mu": played["mu"],
+            **{name: float(state[name][lane]) ** 0.5 for name in ("sigma", "gamma", "radius")},
+            "mean_model": (state["W_sum"][lane] / T).numpy(),
+            "mean_weights": (state["p_sum"][lane] / T).numpy(),
+        }
 
 
 def draw_batches(problem: Problem, seeds: Sequence[int]) -> Iterator[Tensor]:

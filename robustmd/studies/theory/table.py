@@ -1,13 +1,17 @@
-"""The convergence table: Markdown, LaTeX (booktabs) and CSV, and every run's values in a CSV."""
+"""The table: a measured slope beside a proved rate, as Markdown, LaTeX (booktabs) and CSV."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass
 
-from robustmd.studies.files import csv_text, markdown_table, signed
-from robustmd.studies.theory.results import Result, Row
-from robustmd.studies.theory.runs import Outcome
+import numpy as np
+import pandas as pd
+from scipy import stats
 
+from robustmd.studies.command import markdown_table, signed
+from robustmd.studies.theory.experiments import Experiment, Measure
+
+LEVEL = 0.95
 _TEX = {
     "‖∇L‖²": r"$\|\nabla L\|^2$",
     "‖∇F‖²": r"$\|\nabla F\|^2$",
@@ -24,28 +28,101 @@ _TEX = {
     "L2, c = 0": "L2, $c = 0$",
     "nothing proved": "--",
 }
-_SCALARS = [f.name for f in fields(Outcome) if f.name not in ("T", "mean_model", "mean_weights")]
 
 
-def caption(results: Sequence[Result]) -> str:
-    """What the numbers are: for every format the same words."""
-    horizons, n = results[0].horizons, len(results[0].seeds)
-    return (
-        f"Measured slope on log axes over T = {horizons[0]:,} to {horizons[-1]:,} "
-        f"({len(horizons)} values, n = {n} seeds) of the mean over seeds, with its 95 % interval "
-        "(jackknife over seeds, Student's t), beside the slope of the proved rate over the same T, "
-        "log factors included. A rate is an upper bound: it holds when the interval's upper end is "
-        "at most the rate's slope. Share: the largest mean measure divided by the proved bound."
+@dataclass(frozen=True)
+class Row:
+    """One measure of one experiment, beside what is proved of it.
+
+    Attributes:
+        values: of the measure, a line for every T, a column for every seed.
+        slope, low, high: d log E[measure]/d log T and its 95 % interval; NaN where a mean is not
+            > 0.
+        rate_slope: the slope of the proved rate fitted over the same T, log factors included; NaN
+            where nothing is proved.
+        share: the largest mean measure/proved bound over T; NaN likewise.
+    """
+
+    experiment: Experiment
+    measure: Measure
+    values: pd.DataFrame
+    slope: float
+    low: float
+    high: float
+    rate_slope: float
+    share: float
+
+    @property
+    def verdict(self) -> str:
+        """ "holds": the interval's upper end is at most the rate's slope: rates are upper bounds.
+
+        To fit log(measure/log factor) against the bare exponent would be the same comparison.
+        """
+        if math.isnan(self.rate_slope):
+            return "nothing proved"
+        return "holds" if self.high <= self.rate_slope else "not shown"
+
+    @property
+    def cells(self) -> list[str]:
+        """In words, as the tables have it."""
+        return [
+            *(*self.experiment.names, self.measure.name),
+            f"{self.values.iloc[-1].mean():.3g}",
+            self.measure.rate_name,
+            _number(self.rate_slope),
+            _number(self.slope),
+            f"[{_number(self.low)}, {_number(self.high)}]",
+            "–" if math.isnan(self.share) else f"{self.share:.2g}",
+            self.verdict,
+        ]
+
+
+def row_of(experiment: Experiment, measure: Measure, runs: pd.DataFrame) -> Row:
+    """What the runs say of a measure."""
+    values = runs.pivot(index="T", columns="seed", values=measure.column)
+    T = values.index.tolist()
+    rate, share = math.nan, math.nan
+    if measure.rate is not None:
+        rate = log_slope(T, [measure.rate(t) for t in T])
+    if measure.bound is not None:
+        share = float((values.mean(axis=1) / [measure.bound(t) for t in T]).max())
+    return Row(experiment, measure, values, *measured_slope(T, values.to_numpy()), rate, share)
+
+
+def log_slope(horizons: Sequence[int], values: Sequence[float] | np.ndarray) -> float:
+    """The least-squares slope of log values on log T; NaN unless all values are > 0."""
+    if np.min(values) <= 0:
+        return math.nan
+    return float(np.polyfit(np.log(horizons), np.log(values), 1)[0])
+
+
+def measured_slope(horizons: Sequence[int], values: np.ndarray) -> tuple[float, float, float]:
+    """The slope of the mean over seeds, for the theorems are about expectations; low and high end.
+
+    The interval is the jackknife's: with s_i the slope without seed i and s̄ their mean,
+    slope ± t_{n−1} · sqrt((n−1)/n Σ (s_i − s̄)²). Batches of one seed are alike for every T, so
+    that seeds, not single runs, are the independent units.
+
+    Args:
+        horizons: the T's, ≥ 2 of them.
+        values: [len(horizons), n], a column for every seed, n ≥ 2.
+    """
+    n = values.shape[1]
+    slope = log_slope(horizons, values.mean(axis=1))
+    left_out = np.array(
+        [log_slope(horizons, np.delete(values, i, axis=1).mean(axis=1)) for i in range(n)]
     )
+    spread = np.sqrt((n - 1) / n * np.square(left_out - left_out.mean()).sum())
+    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * spread)
+    return slope, slope - half, slope + half
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
     """A pipe table under its caption."""
     head = ["result", "p by", "problem", "measure", "at largest T", "proved rate", "its slope"]
     head += ["measured slope", "95 % interval", "share of bound", "verdict"]
-    align = ["---"] * 4 + ["---:"] * 6 + ["---"]
-    text = caption([row.result for row in rows])
-    return f"{text}\n\n{markdown_table(head, align, map(_cells, rows))}\n"
+    table = markdown_table(head, (row.cells for row in rows), numbers=range(4, 10))
+    return f"{_caption(rows)}\n\n{table}\n"
 
 
 def to_latex(rows: Sequence[Row]) -> str:
@@ -53,12 +130,12 @@ def to_latex(rows: Sequence[Row]) -> str:
 
     It compiles in a document that has `\\usepackage{booktabs}`.
     """
-    text = caption([row.result for row in rows]).replace("%", r"\%")
+    caption = _caption(rows).replace("%", r"\%")
     lines = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
-        rf"\caption{{{text}}}\smallskip",
+        rf"\caption{{{caption}}}\smallskip",
         r"\begin{tabular}{lllrrrl}",
         r"\toprule",
         r"Result & Measure & Rate & Its slope & Slope & Share & Verdict \\",
@@ -71,68 +148,8 @@ def to_latex(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_csv(rows: Sequence[Row]) -> str:
-    """One line a row, with every digit; `mean_T=<T>` is the mean over seeds at that T."""
-    names = "result adversary problem measure rate rate_slope slope slope_low slope_high"
-    names += " share_of_bound verdict seeds"
-    head = [*names.split(), *(f"mean_T={T}" for T in rows[0].result.horizons)]
-    lines = [
-        [
-            *_names(row.result),
-            *(row.measure.name, row.measure.rate_name, row.rate_slope),
-            *(row.slope.value, row.slope.low, row.slope.high, row.bound_share, row.verdict),
-            *(len(row.result.seeds), *map(float, row.values.mean(axis=1))),
-        ]
-        for row in rows
-    ]
-    return csv_text(head, lines)
-
-
-def runs_csv(results: Sequence[Result], rows: Sequence[Row]) -> str:
-    """One line a run: what the table's numbers were made of."""
-    gaps = {
-        (T, seed): value
-        for row in rows
-        if row.measure.name == "duality gap"
-        for T, values in zip(row.result.horizons, row.values, strict=True)
-        for seed, value in zip(row.result.seeds, values, strict=True)
-    }
-    lines = [
-        [
-            *(*_names(result), run.T, seed),
-            *(getattr(run, name) for name in _SCALARS),
-            gaps.get((run.T, seed)) if result.experiment.result == "Lemma 1" else None,
-        ]
-        for result in results
-        for seed, run in result.all_runs()
-    ]
-    return csv_text(
-        ["result", "adversary", "problem", "T", "seed", *_SCALARS, "duality_gap"], lines
-    )
-
-
-def _names(result: Result) -> list[str]:
-    experiment = result.experiment
-    return [experiment.result, experiment.adversary_name, experiment.problem_name]
-
-
-def _cells(row: Row) -> list[str]:
-    slope = row.slope
-    return [
-        *_names(row.result),
-        row.measure.name,
-        f"{row.values[-1].mean():.3g}",
-        row.measure.rate_name,
-        _number(row.rate_slope),
-        _number(slope.value),
-        f"[{_number(slope.low)}, {_number(slope.high)}]",
-        "–" if row.bound_share is None else f"{row.bound_share:.2g}",
-        row.verdict,
-    ]
-
-
 def _tex_lines(row: Row) -> tuple[str, str]:
-    cells = [_tex(cell) for cell in _cells(row)]
+    cells = [_TEX.get(cell, cell).replace("−", "$-$").replace("–", "--") for cell in row.cells]
     result, adversary, problem, measure, _, rate, rate_slope, slope, interval, share, verdict = (
         cells
     )
@@ -142,10 +159,42 @@ def _tex_lines(row: Row) -> tuple[str, str]:
     return rf"{first} \\", rf"{small} \\"
 
 
-def _number(value: float | None) -> str:
+def to_csv(rows: Sequence[Row]) -> str:
+    """One line a row, with every digit; `mean_T=<T>` is the mean over seeds at that T."""
+    names = "result adversary problem measure rate rate_slope slope slope_low slope_high"
+    names += " share_of_bound verdict seeds"
+    means = [f"mean_T={T}" for T in rows[0].values.index]
+    lines = [
+        [
+            *(*row.experiment.names, row.measure.name, row.measure.rate_name, row.rate_slope),
+            *(row.slope, row.low, row.high, row.share, row.verdict),
+            *(row.values.shape[1], *row.values.to_numpy().mean(axis=1)),
+        ]
+        for row in rows
+    ]
+    return pd.DataFrame(lines, columns=[*names.split(), *means]).to_csv(index=False)
+
+
+def runs_csv(results: Sequence[tuple[Experiment, pd.DataFrame]]) -> str:
+    """One line a run: what the table's numbers were made of."""
+    names = ["result", "adversary", "problem"]
+    columns = "T seed gradient p_gap regret regret_bound mu sigma gamma radius duality_gap"
+    named = [runs.assign(**dict(zip(names, e.names, strict=True))) for e, runs in results]
+    return pd.concat(named).to_csv(index=False, columns=[*names, *columns.split()])
+
+
+def _caption(rows: Sequence[Row]) -> str:
+    """What the numbers are: for every format the same words."""
+    horizons, n = list(rows[0].values.index), rows[0].values.shape[1]
+    return (
+        f"Measured slope on log axes over T = {horizons[0]:,} to {horizons[-1]:,} "
+        f"({len(horizons)} values, n = {n} seeds) of the mean over seeds, with its 95 % interval "
+        "(jackknife over seeds, Student's t), beside the slope of the proved rate over the same T, "
+        "log factors included. A rate is an upper bound: it holds when the interval's upper end is "
+        "at most the rate's slope. Share: the largest mean measure divided by the proved bound."
+    )
+
+
+def _number(value: float) -> str:
     """ "−0.500"; an en dash where there is none."""
-    return "–" if value is None or math.isnan(value) else signed(value, 3)
-
-
-def _tex(cell: str) -> str:
-    return _TEX.get(cell, cell).replace("−", "$-$").replace("–", "--")
+    return "–" if math.isnan(value) else signed(value, 3)

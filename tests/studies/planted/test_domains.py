@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from robustmd.studies.planted.domains import FEATURES, Setting, _rules, draw
+from robustmd.studies.planted.domains import BASE, FACTORS, FEATURES, Setting, draw, settings_of
 
 
 def test_the_rules_have_their_angles():
-    rules = _rules(Setting(num_domains=4, angle=30.0, first_angle=150.0), seed=3)
+    rules = Setting(num_domains=4, angle=30.0, first_angle=150.0).rules(seed=3)
     assert np.linalg.norm(rules, axis=1) == pytest.approx(np.ones(4))
     assert np.rad2deg(np.arccos(rules[:, 0])) == pytest.approx([150, 30, 30, 30])
 
@@ -36,7 +36,7 @@ def test_shares_are_means_over_what_is_there(setting, sample):
 
 def test_labels_are_flipped_as_often_as_said_and_clean_ones_never():
     setting = Setting(first_flips=0.4)
-    splits, rules = draw(setting, 1), _rules(setting, 1)
+    splits, rules = draw(setting, 1), setting.rules(1)
     wrong = np.array([(splits.test.signed[k] @ rules[k] < 0).mean() for k in range(5)])
     assert wrong == pytest.approx([0.4, 0.05, 0.05, 0.05, 0.05], abs=0.05)
     assert all((splits.clean.signed[k] @ rules[k] > 0).all() for k in range(5))
@@ -58,3 +58,8 @@ def test_splits_are_different_draws():
     splits = draw(Setting(), 0)
     assert not np.isin(splits.train.signed, splits.validation.signed).any()
     assert not np.isin(splits.train.signed, splits.test.signed).any()
+
+
+def test_the_factors_share_their_base():
+    assert len(settings_of(FACTORS)) == sum(len(factor.levels) for factor in FACTORS) - 4
+    assert all(BASE in [setting for _, setting in factor.levels] for factor in FACTORS)

@@ -1,26 +1,30 @@
-"""The command, its files, its verdicts and its checks."""
+"""`robustmd theory`: its files, its slopes, its verdicts and its checks."""
 
-import csv
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from robustmd import cli
 from robustmd.adversary import L2, ProjectedAscent
+from robustmd.studies.command import Order
 from robustmd.studies.theory import study
 from robustmd.studies.theory.constants import Constants
-from robustmd.studies.theory.experiments import Experiment, Measure, gradient_of
-from robustmd.studies.theory.results import Result, rows_of
+from robustmd.studies.theory.experiments import Experiment, Measure
 from robustmd.studies.theory.runs import Runs
+from robustmd.studies.theory.table import log_slope, measured_slope, row_of
 
 FILES = {
     *("regret_bound.png", "regret_bound.pdf", "regret_bound.csv", "runs.csv"),
     *(f"convergence.{kind}" for kind in ("png", "pdf", "md", "tex", "csv")),
 }
+T = [100, 316, 1000, 3162, 10000]
 
 
 def test_quick_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,38 +35,29 @@ def test_quick_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for number in ("4975.2469", "36516.463", "74077.553", "0.4929"):
         assert number in said
     assert "regret at most its bound at μ_obs in 45 of 45 runs" in said  # 5 methods × 3 T × 3 seeds
-    with (folder / "convergence.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == 10
-    assert rows[-1]["verdict"] == "nothing proved"
     assert (folder / "convergence.tex").read_text(encoding="utf-8").isascii()
-    with (folder / "runs.csv").open(encoding="utf-8") as stream:
-        runs = list(csv.DictReader(stream))
+    curve = pd.read_csv(folder / "regret_bound.csv", keep_default_na=False)
+    assert curve["c"][0] == 0
+    assert curve["note"][curve["regret_bound"].idxmin()] == "c*"
+    rows, runs = (pd.read_csv(folder / name) for name in ("convergence.csv", "runs.csv"))
+    assert len(rows) == 10
+    assert rows["verdict"].iloc[-1] == "nothing proved"
     assert len(runs) == 8 * 3 * 3
-    printed = [run for run in runs if run["result"] == "Theorem 4, as printed"]
-    assert all(float(run["gradient"]) >= 4 for run in printed)
-    lemma = [float(run["duality_gap"]) for run in runs if run["result"] == "Lemma 1"]
-    means = np.reshape(lemma, (3, 3)).mean(axis=1)
-    assert [float(rows[0][f"mean_T={T}"]) for T in (100, 316, 1000)] == pytest.approx(means)
-    assert all(value > 0 for value in lemma)
+    assert runs.loc[runs["result"] == "Theorem 4, as printed", "gradient"].min() >= 4
+    gaps = runs[runs["result"] == "Lemma 1"].groupby("T")["duality_gap"]
+    means = rows.loc[0, [f"mean_T={horizon}" for horizon in (100, 316, 1000)]]
+    assert means.tolist() == pytest.approx(gaps.mean().tolist())
+    assert (gaps.min() > 0).all()
 
 
 @pytest.mark.slow
 def test_two_processes_find_what_one_does() -> None:
-    alone, beside = ([*study.run_all([20, 50], [0, 1], workers)] for workers in (1, 2))
+    alone, beside = (
+        [runs for _, runs in study.run_all([20, 50], Order(range(2), False, workers))]
+        for workers in (1, 2)
+    )
     for one, other in zip(alone, beside, strict=True):
-        assert [run.gradient for _, run in one.all_runs()] == [
-            run.gradient for _, run in other.all_runs()
-        ]
-
-
-def test_mistakes_are_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["theory", "--seeds", "1"]) == 2
-    assert "--seeds 1" in capsys.readouterr().err
-    file = tmp_path / "file"
-    file.touch()
-    assert cli.main(["theory", "--quick", "--out", str(file)]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+        pd.testing.assert_frame_equal(one, other)
 
 
 class WrongStep(ProjectedAscent):
@@ -74,7 +69,7 @@ class WrongStep(ProjectedAscent):
 
 def experiment_on(problem, rule=ProjectedAscent) -> Experiment:
     runs = Runs(problem, lambda T: rule(3, L2(), 0.1, c=0.0), lambda T: 0.1)
-    gradient = Measure("‖∇L‖²", gradient_of, lambda T: T**-0.5, "T^(-1/2)", None)
+    gradient = Measure("‖∇L‖²", "gradient", "T^(-1/2)", lambda T: T**-0.5)
     return Experiment("Theorem 2", "L2", runs, Constants(9.0, 9.0, 9.0, 9.0), (gradient,))
 
 
@@ -83,8 +78,10 @@ def test_a_planted_mistake_is_found_named_and_code_1(
 ) -> None:
     command = ["theory", "--quick", "--seeds", "2", "--out", str(tmp_path)]
     right, wrong = (experiment_on(logistic, rule) for rule in (ProjectedAscent, WrongStep))
+    right = replace(right, constants=replace(right.constants, gamma=0.1))
     monkeypatch.setattr(study, "_experiments", lambda: [right])
     assert cli.main(command) == 0
+    assert re.search(r"Theorem 2 \(L2\): gamma reached \S+, assumed 0.1", capsys.readouterr().out)
     monkeypatch.setattr(study, "_experiments", lambda: [wrong])
     assert cli.main(command) == 1
     text = capsys.readouterr()
@@ -93,16 +90,40 @@ def test_a_planted_mistake_is_found_named_and_code_1(
     assert re.search(r"in [0-5] of 6 runs", text.out)
 
 
-def test_verdicts_are_the_criterion(logistic) -> None:
+@pytest.mark.parametrize(("exponent", "verdict"), [(-0.51, "holds"), (-0.49, "not shown")])
+def test_verdicts_are_the_criterion(logistic, exponent: float, verdict: str) -> None:
     experiment = experiment_on(logistic)
-    result = Result(experiment, (0, 1), experiment.runs.run([50, 100], [0, 1]))
+    lines = [{"T": t, "seed": s, "gradient": t**exponent} for t in (50, 100) for s in (0, 1)]
+    assert row_of(experiment, experiment.measures[0], pd.DataFrame(lines)).verdict == verdict
 
-    def verdict(exponent: float) -> str:
-        outcomes = [
-            [replace(run, gradient=run.T**exponent) for run in row] for row in result.outcomes
-        ]
-        (row,) = rows_of(replace(result, outcomes=outcomes))
-        return row.verdict
 
-    assert verdict(-0.51) == "holds"
-    assert verdict(-0.49) == "not shown"
+@given(st.floats(-2, 1), st.floats(1e-6, 1e6))
+def test_a_power_law_gives_its_exponent(exponent, factor):
+    values = factor * np.array(T)[:, None] ** exponent * np.ones((1, 5))
+    slope, low, high = measured_slope(T, values)
+    assert slope == pytest.approx(exponent, abs=1e-9)
+    assert low == pytest.approx(high, abs=1e-7)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(400):
+        noise = np.exp(0.2 * rng.standard_normal((5, 10)) - 0.02)  # mean 1
+        _, low, high = measured_slope(T, np.array(T)[:, None] ** -0.5 * noise)
+        inside += low <= -0.5 <= high
+    assert 0.91 <= inside / 400 <= 0.99
+
+
+def test_for_two_seeds_the_interval_is_worked_by_hand():
+    # T = 1, e: the slope is log of the ratio. Seeds give ratios e^-1 and e^-2 from 1.
+    values = np.array([[1.0, 1.0], [np.exp(-1), np.exp(-2)]])
+    slope, _, high = measured_slope([1, np.e], values)
+    assert slope == pytest.approx(np.log((np.exp(-1) + np.exp(-2)) / 2))
+    half = 12.7062047 * np.sqrt(0.5 * (0.25 + 0.25))  # t_1; left-out slopes −2 and −1
+    assert high - slope == pytest.approx(half)
+
+
+def test_a_mean_that_is_not_positive_has_no_slope():
+    assert np.isnan(log_slope([1, 2], [1.0, 0.0]))
+    assert np.isnan(measured_slope([1, 2], np.array([[1.0, 1.0], [-1.0, 0.5]]))[0])
