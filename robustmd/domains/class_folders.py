@@ -15,7 +15,8 @@ from pathlib import Path
 
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import SUFFIXES
-from robustmd.domains.listing import SPLITS, Listed, Listing, checked_name, clean, few, shown
+from robustmd.domains.examples import SPLITS
+from robustmd.domains.listing import Listed, Listing, checked_name, clean, few, shown
 from robustmd.errors import UserError
 
 # What splits' folders are called here and elsewhere, in lower case.

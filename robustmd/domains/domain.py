@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from robustmd.domains.examples import SPLITS, Examples, fault_of
+from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.examples import SPLITS, Examples
+from robustmd.domains.splits import held_out, stream
+from robustmd.domains.tensors import examples_of
+from robustmd.domains.views import Views
 from robustmd.errors import UserError, listed
 
 __all__ = ["SPLITS", "Domain", "DomainSet", "Examples"]
@@ -44,7 +48,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         for split, examples in self.splits.items():
-            if fault := fault_of(examples):
+            if fault := examples.fault():
                 raise UserError(f"domain {self.name}, {split} split: {fault}")
         sizes = {examples.image_size for examples in self.splits.values()}
         if len(sizes) > 1:
@@ -69,8 +73,31 @@ class Domain:
         return {
             f"{split}_views": examples.views.in_words()
             for split, examples in self.splits.items()
-            if not examples.views.plain
+            if examples.views != Views()
         }
+
+    def with_validation(self, share: float, rng: np.random.Generator) -> Domain:
+        """What `DomainSet.with_validation` says, drawn from rng.
+
+        Whole stored images go to either side, and a validation image is seen in the variants that a
+        test image is: not in those that only expand a training set.
+        """
+        if self.val is not None:
+            raise UserError(
+                f"domain {self.name} has a validation split of its own; use data.validation=0"
+            )
+        total = self.train.stored
+        if total < 2:
+            raise UserError(
+                f"domain {self.name} has {total} training example, too few to hold any out; "
+                "use data.validation=0"
+            )
+        order, count = rng.permutation(total), held_out(total, share)
+        # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
+        held, kept = np.sort(order[:count]), np.sort(order[count:])
+        as_tested = replace(self.train.views, variants=self.test.views.variants)
+        val = replace(self.train.subset(held), views=as_tested)
+        return replace(self, train=self.train.subset(kept), val=val)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,28 +122,21 @@ class DomainSet:
     def __post_init__(self) -> None:
         if not self.domains:
             raise UserError(f"data {self.name}: there is no domain; at least one is needed")
-        if len(set(self.names)) < len(self.names):
-            raise UserError(
-                f"data {self.name}: two domains have one name: {listed(self._repeated())}"
-            )
+        repeated = [name for name, count in Counter(self.names).items() if count > 1]
+        if repeated:
+            raise UserError(f"data {self.name}: two domains have one name: {listed(repeated)}")
         sizes = {d.name: d.train.image_size for d in self.domains}
         if len(set(sizes.values())) > 1:
             sides = listed([f"{name} {h}×{w}" for name, (h, w) in sizes.items()])
             raise UserError(f"data {self.name}: image sizes differ ({sides}); resize to one size")
         for domain in self.domains:
-            self._check_labels(domain)
-
-    def _repeated(self) -> list[str]:
-        return [name for name, count in Counter(self.names).items() if count > 1]
-
-    def _check_labels(self, domain: Domain) -> None:
-        for split, examples in domain.splits.items():
-            low, high = examples.targets.min(), examples.targets.max()
-            if low < 0 or high >= len(self.classes):
-                raise UserError(
-                    f"domain {domain.name}, {split} split: labels run from {low} to {high}, "
-                    f"but {len(self.classes)} classes allow 0 to {len(self.classes) - 1}"
-                )
+            for split, examples in domain.splits.items():
+                low, high = examples.targets.min(), examples.targets.max()
+                if low < 0 or high >= len(self.classes):
+                    raise UserError(
+                        f"domain {domain.name}, {split} split: labels run from {low} to {high}, "
+                        f"but {len(self.classes)} classes allow 0 to {len(self.classes) - 1}"
+                    )
 
     @property
     def num_domains(self) -> int:
@@ -165,11 +185,22 @@ class DomainSet:
         """Move a seeded random share of every domain's training examples to its validation split.
 
         share in [0, 1): 0 changes nothing; else round(share·n), at least 1, leaving at least 1.
-        A domain's choice depends on the seed and its name alone. Raises UserError.
+        A domain's choice depends on the seed and its name alone. The fingerprint stays: it names
+        the data, which the runs of a table share, while the choice is the seed's. Raises UserError.
         """
-        from robustmd.domains.splits import hold_out  # noqa: PLC0415  # it imports this module
-
-        return hold_out(self, share, seed)
+        if not 0 <= share < 1:
+            raise UserError(f"data.validation={share}: allowed is a share from 0 to below 1")
+        if share == 0:
+            return self
+        drawn_as: dict[tuple[int, int], str] = {}
+        domains = []
+        for domain in self:
+            # Domains of the same images, as noisy copies are, hold out the same ones: what one of
+            # them is validated on, no other is trained on.
+            same = id(domain.train.images), id(domain.train.rows)
+            name = drawn_as.setdefault(same, domain.name)
+            domains.append(domain.with_validation(share, stream(seed, name)))
+        return replace(self, domains=tuple(domains))
 
     @classmethod
     def from_tensors(
@@ -184,6 +215,22 @@ class DomainSet:
         point in [0, 1]; one channel is repeated to three. labels: integers [N]. classes: the names
         of the labels 0, 1, …; "0", "1", … up to the largest label unless given. Raises UserError.
         """
-        from robustmd.domains.tensors import set_from_tensors  # noqa: PLC0415  # as above
-
-        return set_from_tensors(domains, name, classes)
+        made, checksums = [], {}
+        for key, arrays in domains.items():
+            if len(arrays) != 4:
+                raise UserError(
+                    f"domain {key}: {len(arrays)} arrays given, needed are train images, train "
+                    "labels, test images and test labels"
+                )
+            train = examples_of(f"{key}, train", *arrays[:2])
+            test = examples_of(f"{key}, test", *arrays[2:])
+            made.append(Domain(key, train, test, source="tensors in memory"))
+            checksums[key] = {
+                f"{split}_{part}": array_sha256(getattr(examples, part))
+                for split, examples in made[-1].splits.items()
+                for part in ("images", "labels")
+            }
+        if classes is None:
+            largest = max((e.labels.max() for d in made for e in d.splits.values()), default=-1)
+            classes = [str(label) for label in range(largest + 1)]
+        return cls(name, tuple(made), tuple(classes), fingerprint(name, classes, checksums))

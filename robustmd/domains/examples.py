@@ -49,7 +49,8 @@ class Examples:
     @property
     def image_size(self) -> tuple[int, int]:
         """(H, W) of what is seen of an image."""
-        return self.views.size_seen(*self.images.shape[1:3])
+        height, width = self.images.shape[1:3]
+        return (height, width) if self.views.crop is None else (self.views.crop, self.views.crop)
 
     def subset(self, positions: np.ndarray) -> Examples:
         """The stored images at `positions` (int [m]) in all their variants, sharing `images`.
@@ -65,8 +66,8 @@ class Examples:
     def as_seen(self, position: int, rng: np.random.Generator) -> np.ndarray:
         """The example at `position` (0..n·V−1) after variant, crop and noise: uint8 [h, w, 3].
 
-        For pictures of the data, without torch: `training.augment` does the same to batches, on
-        the device. Here a crop is the central one, and the noise is a draw of its own.
+        For pictures of the data, without torch: batches are made so on the device. Here a crop is
+        the central one, and the noise is a draw of its own.
         """
         stored, variant = divmod(position, len(self.views.variants))
         row = stored if self.rows is None else self.rows[stored]
@@ -78,6 +79,24 @@ class Examples:
             noisy = image + rng.normal(0.0, self.views.sigma, image.shape)
             image = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
         return image
+
+    def fault(self) -> str | None:
+        """What is wrong with the arrays or views, in words, or None."""
+        images, labels, rows = self.images, self.labels, self.rows
+        fault = None
+        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
+            fault = f"images are {images.dtype} {list(images.shape)}, not uint8 [N, H, W, 3]"
+        elif not images.flags.c_contiguous:
+            fault = "images are not C-contiguous; pass numpy.ascontiguousarray(images)"
+        elif labels.dtype != np.int64 or labels.shape != images.shape[:1]:
+            fault = f"labels are {labels.dtype} {list(labels.shape)}, not int64 [{len(images)}]"
+        elif rows is not None and (rows.dtype != np.int64 or rows.ndim != 1):
+            fault = f"rows are {rows.dtype} {list(rows.shape)}, not int64 [n]"
+        elif not self.stored:
+            fault = "it has no examples"
+        elif rows is not None and (rows.min() < 0 or rows.max() >= len(images)):
+            fault = f"rows run from {rows.min()} to {rows.max()}; there are {len(images)} images"
+        return fault or self.views.fault(*images.shape[1:3])
 
 
 def _turned(image: np.ndarray, variant: str) -> np.ndarray:
@@ -92,22 +111,3 @@ def _turned(image: np.ndarray, variant: str) -> np.ndarray:
         picture.size, Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR
     )
     return np.asarray(turned)
-
-
-def fault_of(examples: Examples) -> str | None:
-    """What is wrong with one split's arrays, in words, or None."""
-    images, labels, rows, views = examples.images, examples.labels, examples.rows, examples.views
-    fault = None
-    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
-        fault = f"images are {images.dtype} {list(images.shape)}, not uint8 [N, H, W, 3]"
-    elif not images.flags.c_contiguous:
-        fault = "images are not C-contiguous; pass numpy.ascontiguousarray(images)"
-    elif labels.dtype != np.int64 or labels.shape != images.shape[:1]:
-        fault = f"labels are {labels.dtype} {list(labels.shape)}, not int64 [{len(images)}]"
-    elif rows is not None and (rows.dtype != np.int64 or rows.ndim != 1):
-        fault = f"rows are {rows.dtype} {list(rows.shape)}, not int64 [n]"
-    elif not examples.stored:
-        fault = "it has no examples"
-    elif rows is not None and (rows.min() < 0 or rows.max() >= len(images)):
-        fault = f"rows run from {rows.min()} to {rows.max()}, but there are {len(images)} images"
-    return fault or views.fault(*images.shape[1:3])

@@ -10,7 +10,8 @@ import numpy as np
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.class_folders import LAYOUT, list_root
 from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.listing import SPLITS, Listed, Listing, few, shown
+from robustmd.domains.examples import SPLITS
+from robustmd.domains.listing import Listed, Listing, few, shown
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.domains.splits import seeded_split

@@ -13,7 +13,6 @@ from robustmd.domains.checksums import Stamp
 from robustmd.errors import UserError, printable
 
 LONGEST_NAME = 200
-SPLITS = ("train", "val", "test")
 UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray bytes, line breaks
 shown = printable  # a path or name, for a message
 

@@ -7,7 +7,8 @@ import posixpath
 from pathlib import Path
 
 from robustmd.domains.checksums import NO_FILE, stamp_of
-from robustmd.domains.listing import SPLITS, Listed, Listing, checked_name, clean, few, shown
+from robustmd.domains.examples import SPLITS
+from robustmd.domains.listing import Listed, Listing, checked_name, clean, few, shown
 from robustmd.errors import UserError
 
 NEEDED = ("path", "domain", "label")

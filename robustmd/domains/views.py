@@ -80,23 +80,16 @@ class Views:
     crop: int | None = None
     sigma: float = 0.0
 
-    @property
-    def plain(self) -> bool:
-        """Is it the stored image itself that is seen, once?"""
-        return self == Views()
-
-    def size_seen(self, height: int, width: int) -> tuple[int, int]:
-        """(height, width) of what is seen of a stored image of that size."""
-        return (height, width) if self.crop is None else (self.crop, self.crop)
-
     def fault(self, height: int, width: int) -> str | None:
         """What is wrong with these views of images of that size, in words, or None."""
-        unknown = [words for name in self.variants if (words := _unknown(name))]
+        for name in self.variants:
+            try:
+                matrix_of(name)
+            except ValueError as error:
+                return str(error)
         turned = [name for name in self.variants if name.startswith("rotate")]
         fault = None
-        if unknown:
-            fault = unknown[0]
-        elif not self.variants or len(set(self.variants)) < len(self.variants):
+        if not self.variants or len(set(self.variants)) < len(self.variants):
             fault = f"variants {list(self.variants)}: at least one is needed, none twice"
         elif turned and height != width:
             fault = f"images of {height}×{width} cannot take {turned[0]}; make them square"
@@ -109,11 +102,3 @@ class Views:
     def in_words(self) -> str:
         """One text for equal views and another for different ones, as a fingerprint needs."""
         return json.dumps([list(self.variants), self.crop, float(self.sigma)])
-
-
-def _unknown(variant: str) -> str | None:
-    try:
-        matrix_of(variant)
-    except ValueError as error:
-        return str(error)
-    return None
