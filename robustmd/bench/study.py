@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from robustmd.bench.contenders import bare, ours
-from robustmd.bench.memory import peak_bytes
-from robustmd.bench.naive import naive, workers
-from robustmd.bench.startup import first_measurement_seconds, help_seconds
-from robustmd.bench.throughput import measuring, training_flop
-from robustmd.bench.timing import Ratio, interleaved, paired_ratio
-from robustmd.bench.updates import update_microseconds
-from robustmd.bench.workload import Workload, grid_domains, random_domains, workloads
+from robustmd.adversary import RegretMeter
+from robustmd.bench.contenders import (
+    Workload,
+    bare,
+    grid_domains,
+    loader_workers,
+    naive,
+    ours,
+    random_domains,
+    workloads,
+)
+from robustmd.bench.timing import Step, interleaved, paired_ratio, startup_seconds
+from robustmd.methods import build_adversary
+from robustmd.registry import METHODS, MethodFacts
 from robustmd.training.environment import describe, resolve_precision
+from robustmd.training.images import resident_splits
+from robustmd.training.learner import build_learner
+from robustmd.training.measurement import images_at_once, measure
+from robustmd.training.pool import chunks
 
-Say = Callable[[str], None]
-METHODS = ("even", "opt", "ot")
+LOOPS = ("even", "opt", "ot")
 RATIOS = (("opt", "bare"), ("opt", "even"), ("ot", "even"), ("naive", "opt"))
 GROWTH = (2, 10, 100)
 GRIDS = ((5, 2), (40, 25))  # angles × noise levels: K = 10 and K = 1,000
+UPDATES = ("opt", "ot", "kl", "minimax", "best_response", "oracle")
+SIZES = (2, 10, 1000)  # K of the updates
 
 
 @dataclass(frozen=True)
@@ -43,13 +56,13 @@ def effort_for(device: torch.device, *, quick: bool) -> Effort:
     return Effort(3, 1, 1_000) if quick else Effort(60, 1, 20_000)
 
 
-def run_bench(device: torch.device, effort: Effort, say: Say) -> dict[str, Any]:
+def run_bench(device: torch.device, effort: Effort, say: Callable[[str], None]) -> dict[str, Any]:
     """Everything, on this device: the content of the bench's JSON file. `say` tells of progress."""
     fastest = resolve_precision("auto", device)
     result: dict[str, Any] = {
         "environment": describe(device),
         "effort": dataclasses.asdict(effort),
-        "loader_workers": workers(),
+        "loader_workers": loader_workers(),
         "fastest_precision": fastest,
         "workloads": {},
     }
@@ -58,19 +71,36 @@ def run_bench(device: torch.device, effort: Effort, say: Say) -> dict[str, Any]:
         result["workloads"][workload.name] = _loops(workload, device, effort, fastest)
     small = workloads(device)[0]
     say(f"{small.name}: growth with the number of domains")
-    result["growth"] = _growth(small, device, effort)
+    domains = {str(K): random_domains(K, small.side) for K in GROWTH}
+    steps = {K: ours(small, of, device, "opt", "fp32") for K, of in domains.items()}
+    result["growth"] = _compared(steps, [("10", "2"), ("100", "2")], device, effort)
     say(f"{small.name}: more domains than a batch has examples")
-    result["many"] = _many(small, device, effort)
+    domains = {str(a * s): grid_domains(a, s, small.side) for a, s in GRIDS}
+    steps = {K: ours(small, of, device, "opt", "fp32") for K, of in domains.items()}
+    result["many"] = _compared(steps, [("1000", "10")], device, effort)
     say("adversary updates")
     result["update_microseconds"] = update_microseconds(device)
     say(f"{small.name}: measurement")
-    found = measuring(small, device, "fp32", effort.images, max(3, effort.rounds // 10))
-    result["measurement"] = dataclasses.asdict(found)
+    rounds = max(3, effort.rounds // 10)
+    result["measurement"] = measuring(small, device, effort.images, rounds)
     say("seconds to the first measurement")
-    cold, warm = first_measurement_seconds()
-    result["seconds"] = {"help": help_seconds(), "first_cold": cold, "first_warm": warm}
-    result["peak_bytes"] = peak_bytes(device)
+    result["seconds"] = startup_seconds()
+    result["peak_bytes"] = _peak_bytes(device)
     return result
+
+
+def _compared(
+    steps: Mapping[str, Step],
+    pairs: Sequence[tuple[str, str]],
+    device: torch.device,
+    effort: Effort,
+) -> dict[str, Any]:
+    """Median milliseconds of each, and the ratios of the pairs."""
+    seconds = interleaved(steps, effort.rounds, device, burst=effort.burst)
+    return {
+        "milliseconds": {name: 1e3 * float(np.median(s)) for name, s in seconds.items()},
+        "ratios": {f"{a}/{b}": paired_ratio(seconds[a], seconds[b]) for a, b in pairs},
+    }
 
 
 def _loops(
@@ -78,51 +108,92 @@ def _loops(
 ) -> dict[str, Any]:
     domains = random_domains(2, workload.side)
     steps = {"bare": bare(workload, domains, device, "fp32")}
-    steps |= {name: ours(workload, domains, device, name, "fp32") for name in METHODS}
+    steps |= {name: ours(workload, domains, device, name, "fp32") for name in LOOPS}
     steps["naive"] = naive(workload, domains, device)
     pairs = list(RATIOS)
     if fastest != "fp32":
         steps[f"opt {fastest}"] = ours(workload, domains, device, "opt", fastest)
         pairs.append(("opt", f"opt {fastest}"))
-    seconds = interleaved(steps, effort.rounds, device, burst=effort.burst)
-    flop = training_flop(workload, device)
+    found = _compared(steps, pairs, device, effort)
+    seconds, flop = found["milliseconds"]["opt"] / 1e3, training_flop(workload, device)
     return {
         "batch_size": workload.batch_size,
-        "milliseconds": {name: 1e3 * float(np.median(s)) for name, s in seconds.items()},
-        "images_per_second": workload.batch_size / float(np.median(seconds["opt"])),
+        **found,
+        "images_per_second": workload.batch_size / seconds,
         "flop_per_iteration": flop,
-        "flop_per_second": flop / float(np.median(seconds["opt"])),
-        "ratios": {f"{a}/{b}": _ratio(seconds[a], seconds[b]) for a, b in pairs},
+        "flop_per_second": flop / seconds,
     }
 
 
-def _growth(workload: Workload, device: torch.device, effort: Effort) -> dict[str, Any]:
-    steps = {
-        str(K): ours(workload, random_domains(K, workload.side), device, "opt", "fp32")
-        for K in GROWTH
+def training_flop(workload: Workload, device: torch.device) -> int:
+    """Floating-point operations of one iteration's forward and backward pass, as torch counts."""
+    domains = random_domains(2, workload.side, workload.batch_size)
+    model = build_learner(workload.config("even"), domains, 2, device).model
+    images = torch.zeros(workload.batch_size, 3, workload.side, workload.side, device=device)
+    with FlopCounterMode(display=False) as counter:
+        model(images).sum().backward()
+    return int(counter.get_total_flops())
+
+
+def update_microseconds(
+    device: torch.device, rounds: int = 30, burst: int = 20
+) -> dict[str, dict[int, float]]:
+    """method -> K -> median microseconds of `update`, the regret meter's included."""
+
+    def median(method: str, num_domains: int) -> float:
+        adversary = build_adversary(METHODS[method](), MethodFacts(num_domains, 10**6)).to(device)
+        meter = RegretMeter.of(adversary) if adversary.has_regret else None
+        losses = torch.rand(num_domains, device=device) + 0.5
+
+        def step() -> None:
+            play = adversary.update(losses)
+            if meter is not None:
+                meter.update(play)
+
+        seconds = interleaved({"update": step}, rounds, device, burst=burst)["update"]
+        return 1e6 * float(np.median(seconds))
+
+    return {method: {K: median(method, K) for K in SIZES} for method in UPDATES}
+
+
+def measuring(workload: Workload, device: torch.device, images: int, rounds: int) -> dict[str, Any]:
+    """A whole `measure` in images a second, and the ratio of its time to that of forward passes
+    over chunks that already lie normalised on the device.
+
+    Args:
+        workload: its model and image size.
+        device: where it is measured.
+        images: how many are measured each time.
+        rounds: >= 1 measurements of each kind, in turns.
+    """
+    domains = random_domains(1, workload.side, images)
+    learner = build_learner(workload.config("even"), domains, 1, device)
+    splits = resident_splits(domains, device)["train"]
+    (split,) = splits.values()
+    there = [pixels for pixels, _ in chunks(split, images_at_once(split))]
+
+    def forward_passes() -> None:
+        learner.model.eval()
+        with torch.inference_mode():
+            for pixels in there:
+                learner.logits(pixels)
+
+    steps: dict[str, Step] = {
+        "ours": lambda: measure(learner.logits, splits),
+        "bare": forward_passes,
     }
-    seconds = interleaved(steps, effort.rounds, device, burst=effort.burst)
+    seconds = interleaved(steps, rounds, device, warm_up=1)
     return {
-        "milliseconds": {K: 1e3 * float(np.median(s)) for K, s in seconds.items()},
-        "ratios": {f"{K}/2": _ratio(seconds[str(K)], seconds["2"]) for K in GROWTH[1:]},
+        "images_per_second": len(split) / float(np.median(seconds["ours"])),
+        "ratio": paired_ratio(seconds["ours"], seconds["bare"]),
     }
 
 
-def _many(workload: Workload, device: torch.device, effort: Effort) -> dict[str, Any]:
-    """opt on rotations × noise: all of 10 domains in a batch against some of 1,000."""
-    steps = {
-        str(angles * sigmas): ours(
-            workload, grid_domains(angles, sigmas, workload.side), device, "opt", "fp32"
-        )
-        for angles, sigmas in GRIDS
-    }
-    seconds = interleaved(steps, effort.rounds, device, burst=effort.burst)
-    return {
-        "milliseconds": {K: 1e3 * float(np.median(s)) for K, s in seconds.items()},
-        "ratios": {"1000/10": _ratio(seconds["1000"], seconds["10"])},
-    }
+def _peak_bytes(device: torch.device) -> int:
+    """On CUDA what torch has allocated there at most, elsewhere the process's resident set."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    import resource  # noqa: PLC0415 - not on Windows
 
-
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> dict[str, float]:
-    ratio: Ratio = paired_ratio(numerator, denominator)
-    return dataclasses.asdict(ratio)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak  # bytes there, KiB elsewhere

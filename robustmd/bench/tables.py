@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 
 GROWTHS = (  # key, the K compared with, title
@@ -22,53 +22,43 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         f"torch {environment['packages']['torch']} · commit {str(environment['git_commit'])[:8]}",
     )
     for name, workload in result["workloads"].items():
-        console.print(_loops(name, workload))
+        _show_loops(name, workload, console)
     for key, base, title in GROWTHS:
-        console.print(_growth(result[key], base, title))
-    console.print(_updates(result["update_microseconds"]))
-    console.print(_lines(result))
+        table = Table("domains", "ms an iteration", f"ratio to K = {base}", "95 % interval", "n")
+        table.title = title
+        for K, milliseconds in result[key]["milliseconds"].items():
+            ratio = result[key]["ratios"].get(f"{K}/{base}")
+            table.add_row(K, f"{milliseconds:.2f}", *(_ratio_cells(ratio) if ratio else [""] * 3))
+        console.print(table)
+    updates = result["update_microseconds"]
+    sizes = list(next(iter(updates.values())))
+    table = Table("update, µs", *(f"K = {K}" for K in sizes))
+    for method, by_size in updates.items():
+        table.add_row(method, *(f"{by_size[K]:,.0f}" for K in sizes))
+    console.print(table)
+    measured, seconds = result["measurement"], result["seconds"]
+    median, interval, _ = _ratio_cells(measured["ratio"])
+    console.print(
+        f"measurement: {measured['images_per_second']:,.0f} images/s, {median} {interval} of the "
+        "bare forward passes' time\n"
+        f"robustmd --help: {seconds['help']:.2f} s; train data=digits_mini to its first "
+        f"measurement: {seconds['first_cold']:.1f} s cold, {seconds['first_warm']:.1f} s warm\n"
+        f"peak memory: {result['peak_bytes'] / 2**20:,.0f} MiB"
+    )
 
 
-def _loops(name: str, workload: Mapping[str, Any]) -> RenderableType:
+def _show_loops(name: str, workload: Mapping[str, Any], console: Console) -> None:
     times = Table("loop", "ms an iteration", title=f"{name}, batch {workload['batch_size']}, fp32")
     for loop, milliseconds in workload["milliseconds"].items():
         times.add_row(loop, f"{milliseconds:.2f}")
     ratios = Table("ratio", "median", "95 % interval", "n")
     for pair, ratio in workload["ratios"].items():
         ratios.add_row(pair, *_ratio_cells(ratio))
-    rates = (
+    console.print(times)
+    console.print(ratios)
+    console.print(
         f"training: {workload['images_per_second']:,.0f} images/s, "
         f"{workload['flop_per_second'] / 1e9:,.1f} GFLOP/s"
-    )
-    return Group(times, ratios, rates)
-
-
-def _growth(growth: Mapping[str, Any], base: str, title: str) -> RenderableType:
-    table = Table("domains", "ms an iteration", f"ratio to K = {base}", "95 % interval", "n")
-    table.title = title
-    for K, milliseconds in growth["milliseconds"].items():
-        ratio = growth["ratios"].get(f"{K}/{base}")
-        table.add_row(K, f"{milliseconds:.2f}", *(_ratio_cells(ratio) if ratio else ("", "", "")))
-    return table
-
-
-def _updates(updates: Mapping[str, Mapping[int, float]]) -> RenderableType:
-    sizes = list(next(iter(updates.values())))
-    table = Table("update, µs", *(f"K = {K}" for K in sizes))
-    for method, by_size in updates.items():
-        table.add_row(method, *(f"{by_size[K]:,.0f}" for K in sizes))
-    return table
-
-
-def _lines(result: Mapping[str, Any]) -> str:
-    measured, seconds = result["measurement"], result["seconds"]
-    median, interval, _ = _ratio_cells(measured["ratio"])
-    return (
-        f"measurement: {measured['images_per_second']:,.0f} images/s, {median} {interval} of the "
-        "bare forward passes' time\n"
-        f"robustmd --help: {seconds['help']:.2f} s; train data=digits_mini to its first "
-        f"measurement: {seconds['first_cold']:.1f} s cold, {seconds['first_warm']:.1f} s warm\n"
-        f"peak memory: {result['peak_bytes'] / 2**20:,.0f} MiB"
     )
 
 
