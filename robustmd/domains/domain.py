@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from robustmd.domains.checksums import array_sha256, fingerprint
-from robustmd.domains.examples import SPLITS, Examples
+from robustmd.domains.examples import SPLITS, Examples, Views
 from robustmd.domains.splits import held_out, stream
 from robustmd.domains.tensors import examples_of
-from robustmd.domains.views import Views
 from robustmd.errors import UserError, listed
 
 __all__ = ["SPLITS", "Domain", "DomainSet", "Examples"]

@@ -18,8 +18,8 @@ import numpy as np
 
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.examples import rotation
 from robustmd.domains.splits import stream
-from robustmd.domains.views import rotation
 from robustmd.errors import UserError
 
 

@@ -11,9 +11,9 @@ from robustmd.domains import imagenet, oxford_pets
 from robustmd.domains.breeds import Breed, chosen_breeds
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.domain import CC_BY_SA_4, Domain, DomainSet, Examples
+from robustmd.domains.examples import VARIANTS, Views
 from robustmd.domains.listing import Listed, Listing
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
-from robustmd.domains.views import VARIANTS, Views
 from robustmd.errors import UserError
 
 Say = Callable[[str], None]

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 import torch
 
-from robustmd.domains.views import matrix_of
+from robustmd.domains.examples import matrix_of
 from robustmd.training.batches import Draw
 from robustmd.training.images import ResidentExamples, sent
 from robustmd.training.pixels import (

@@ -14,7 +14,7 @@ from robustmd.domains.duplicates import (
     duplicates,
     find_duplicates,
 )
-from robustmd.domains.views import Views
+from robustmd.domains.examples import Views
 
 
 def examples(count: int, seed: int, side: int = 8) -> Examples:

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from robustmd.domains.domain import CC_BY_SA_3, EMBEDDABLE, Domain, DomainSet, Examples
+from robustmd.domains.examples import VARIANTS, Views
 from robustmd.domains.sheet import draw_sheet, evenly
-from robustmd.domains.views import VARIANTS, Views
 
 
 def colours(domains: int, classes: int, size: tuple[int, int] = (32, 32)) -> DomainSet:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.views import VARIANTS, matrix_of, rotation
+from robustmd.domains.examples import VARIANTS, matrix_of, rotation
 from robustmd.errors import UserError
 
 

@@ -9,7 +9,7 @@ import torch
 from tiny import composed, synthetic_domains
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.views import VARIANTS
+from robustmd.domains.examples import VARIANTS
 from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.history import Clock, History
 from robustmd.training.images import ResidentExamples, resident_splits

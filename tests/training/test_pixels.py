@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from robustmd.domains.views import VARIANTS, matrix_of
+from robustmd.domains.examples import VARIANTS, matrix_of
 from robustmd.training.pixels import (
     GOLDEN,
     cropped,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.views import Views
+from robustmd.domains.examples import Views
 from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.images import ResidentExamples, resident_splits, where_images_are
 from robustmd.training.pool import Shelf, TrainingPool, chunks

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
+from robustmd.domains.examples import VARIANTS
 from robustmd.domains.noise_and_rotation import noise_copies
-from robustmd.domains.views import VARIANTS
 from robustmd.training.batches import BLOCK, BatchStream, Draw
 from robustmd.training.images import ResidentExamples, resident_splits
 from robustmd.training.pool import Shelf, TrainingPool, chunks
