@@ -1,34 +1,26 @@
 """From single runs to the rows of a table: runs that differ only in the seed are one group."""
 
-import dataclasses
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.report.names import clean, some_text
-from robustmd.report.quantities import AVERAGED_WORD, Quantity, averaged, returns_average
-from robustmd.report.selection import Selected, Selection
-from robustmd.report.settings_key import (
-    FINGERPRINT,
-    Settings,
-    describe,
-    differing,
-    frozen,
-    protocol,
-    settings_of,
-)
+from robustmd.report.quantities import Quantity
+from robustmd.report.selection import AVERAGED, Selected, Selection
+from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
 from robustmd.runs.run import Problem, Run
 
-_Key = tuple[str, tuple[str, ...], tuple[str, ...]]  # of a table: data set, unseen, the others
+AVERAGED_WORD = "(averaged)"
 NO_VALIDATION = (
     "--select best-val needs a validation split and this run has none: train with "
     "data.validation=0.1, or choose another rule"
 )
 BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
+_Key = tuple[str, tuple[str, ...], tuple[str, ...]]  # of a table: data set, unseen, the others
 
 
 @dataclass(frozen=True)
@@ -56,13 +48,13 @@ class Group:
     def seeds(self) -> tuple[int, ...]:
         return tuple(one.seed for one in self.selected)
 
-    def estimate(self, quantity: Quantity) -> Estimate:
-        """Mean and spread of the quantity over this group's seeds."""
-        return estimate(quantity.of(one) for one in self.selected)
-
     def by_seed(self, quantity: Quantity) -> dict[int, float]:
         """The quantity's value in the run of each seed."""
         return {one.seed: quantity.of(one) for one in self.selected}
+
+    def estimate(self, quantity: Quantity) -> Estimate:
+        """Mean and spread of the quantity over this group's seeds."""
+        return estimate(self.by_seed(quantity).values())
 
     def beside(self, other: "Group", quantity: Quantity) -> dict[int, tuple[float, float]]:
         """{seed: (ours, theirs)} of the seeds that both have."""
@@ -94,12 +86,12 @@ class Section:
         return self.asked or next(found, BASELINES[0])
 
     @property
-    def individuals(self) -> tuple[Group, ...]:
-        return tuple(group for group in self.groups if group.domain is not None)
-
-    @property
     def mixtures(self) -> tuple[Group, ...]:
         return tuple(group for group in self.groups if group.domain is None)
+
+    @property
+    def individuals(self) -> tuple[Group, ...]:
+        return tuple(group for group in self.groups if group.domain is not None)
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -109,18 +101,20 @@ class Section:
 def measured_as(
     group: Group, columns: Sequence[Quantity]
 ) -> list[tuple[str, tuple[Quantity, ...]]]:
-    """(label, what stands in the columns): the last model, and the averaged one where it is."""
+    """(label, what stands in the columns): the last model, and where all runs measured it the
+    averaged one, W̄ = (1/T) Σ_t W_t (Alg. 1 returns it)."""
     rows = [(group.label, tuple(columns))]
-    if all(returns_average(one) for one in group.selected):
-        rows.append((f"{group.label} {AVERAGED_WORD}", tuple(map(averaged, columns))))
+    wanted = {f"{split}{AVERAGED}" for split in ("train", "test")}
+    if all(wanted <= {*one.splits} for one in group.selected):
+        of_average = (replace(one, split=one.split + AVERAGED) for one in columns)
+        rows.append((f"{group.label} {AVERAGED_WORD}", tuple(of_average)))
     return rows
 
 
 def is_baseline(group: Group, method: str) -> bool:
     """Whether others may be compared with it as `method`: of even, where its weights are equal."""
-    return group.method == method and not (
-        method == "even" and group.settings.get("method.prior") is not None
-    )
+    has_prior = group.settings.get("method.prior") is not None
+    return group.method == method and not (method == "even" and has_prior)
 
 
 def sections(
@@ -136,22 +130,26 @@ def sections(
         selection: the rule for every row; the default where None.
         problems: what the reader says; its unfinished runs are kept beside the rows.
     """
-    chosen, left_out = _select(runs, selection or Selection())
-    by_table: dict[_Key, list[Selected]] = {}
+    rule = selection or Selection()
+    left_out: list[Problem] = []
+    by_table: dict[_Key, list[Selected]] = defaultdict(list)
     folders_of: dict[Path, _Key] = {}  # of one configuration each: a broken run belongs to its
-    for one in chosen:
-        by_table.setdefault(table_of(one.run), []).append(one)
-        folders_of[one.run.path.parent] = table_of(one.run)
-    lost: dict[_Key | None, list[Problem]] = {}
+    for run in sorted(runs, key=lambda one: one.path):
+        selected = rule.select(run)
+        if selected is None:
+            left_out.append(Problem(run.path, NO_VALIDATION, "run", run))
+        else:
+            by_table[table_of(run)].append(selected)
+            folders_of[run.path.parent] = table_of(run)
+    lost: dict[_Key | None, list[Problem]] = defaultdict(list)
     for problem in (*problems, *left_out):
         if problem.scope == "run":
-            run, folder = problem.run, problem.path.parent
-            lost.setdefault(table_of(run) if run else folders_of.get(folder), []).append(problem)
+            known = folders_of.get(problem.path.parent)
+            lost[table_of(problem.run) if problem.run else known].append(problem)
     folders: set[str] = set()
     found: list[Section] = []
-    for key, members in sorted(by_table.items(), key=lambda item: item[0]):
-        data, unseen, domains = key
-        unfinished = tuple(lost.get(key, ()))
+    for (data, unseen, domains), members in sorted(by_table.items(), key=lambda item: item[0]):
+        unfinished = tuple(lost[data, unseen, domains])
         groups, repeated = _groups(members, domains, unfinished)
         left_out += repeated
         place = folder_name("-".join((data, *(f"without-{name}" for name in unseen))), folders)
@@ -173,64 +171,42 @@ def table_of(run: Run) -> _Key:
     return run.data, run.unseen, run.domains
 
 
-def _select(runs: Iterable[Run], selection: Selection) -> tuple[list[Selected], list[Problem]]:
-    chosen, left_out = [], []
-    for run in sorted(runs, key=lambda r: r.path):
-        one = selection.select(run)
-        if one is None:
-            left_out.append(Problem(run.path, NO_VALIDATION, "run", run))
-        else:
-            chosen.append(one)
-    return chosen, left_out
-
-
 def _groups(
     chosen: Sequence[Selected], domains: Sequence[str], unfinished: Sequence[Problem]
 ) -> tuple[tuple[Group, ...], list[Problem]]:
-    by_settings: dict[object, dict[int, Selected]] = {}
+    by_settings: dict[Settings, dict[int, Selected]] = defaultdict(dict)
     twice: list[Problem] = []
     for one in chosen:
-        by_seed = by_settings.setdefault(frozen(settings_of(one.run)), {})
-        first = by_seed.setdefault(one.seed, one).run
+        first = by_settings[settings_of(one.run)].setdefault(one.seed, one).run
         if first is not one.run:
-            where = first.path.relative_to(first.root).as_posix()
-            reason = f"same configuration and seed as {where}"
+            reason = f"same configuration and seed as {first.place}"
             twice.append(Problem(one.run.path, reason, "run", one.run))
-    lost: dict[object, list[Problem]] = {}
+    # Unfinished runs may not have written down what they read, or not even what they are.
+    lost: dict[object, list[Problem]] = defaultdict(list)
+    configurations = {_configuration(by_seed[min(by_seed)].run) for by_seed in by_settings.values()}
     for problem in unfinished:
-        run = problem.run
-        key = frozen(_without_bytes(settings_of(run))) if run else problem.path.parent
-        lost.setdefault(key, []).append(problem)
-    groups = [_group(by_seed, lost) for by_seed in by_settings.values()]
-    counts = _configurations(groups, lost)
-    groups = [dataclasses.replace(g, configurations=counts[g.method, g.domain]) for g in groups]
+        key = _configuration(problem.run) if problem.run else problem.path.parent
+        lost[key].append(problem)
+        configurations |= {key} if problem.run else set()  # type: ignore[arg-type]
+    counts = Counter((method, domain) for method, domain, _ in configurations)
+    groups = [_group(settings, by_seed, lost) for settings, by_seed in by_settings.items()]
+    groups = [replace(g, configurations=counts[g.method, g.domain]) for g in groups]
     groups.sort(key=lambda group: _rank(group, domains))
     return tuple(labelled(group, groups) for group in groups), twice
 
 
-def _group(by_seed: Mapping[int, Selected], lost: Mapping[object, list[Problem]]) -> Group:
+def _configuration(run: Run) -> tuple[str, str | None, Settings]:
+    return run.method, run.domain, settings_of(run).without(FINGERPRINT)
+
+
+def _group(
+    settings: Settings, by_seed: Mapping[int, Selected], lost: Mapping[object, list[Problem]]
+) -> Group:
     members = tuple(by_seed[seed] for seed in sorted(by_seed))
-    run, settings = members[0].run, settings_of(members[0].run)
-    keys = [frozen(_without_bytes(settings)), *dict.fromkeys(m.run.path.parent for m in members)]
+    run = members[0].run
+    keys = [_configuration(run), *dict.fromkeys(one.run.path.parent for one in members)]
     unfinished = tuple(problem for key in keys for problem in lost.get(key, ()))
     return Group(run.label, run.method, run.domain, settings, members, unfinished=unfinished)
-
-
-def _configurations(
-    groups: Iterable[Group], lost: Mapping[object, list[Problem]]
-) -> Mapping[tuple[str, str | None], int]:
-    """How many configurations of each method and domain there are, the data's bytes aside."""
-    seen = {(g.method, g.domain, frozen(_without_bytes(g.settings))) for g in groups}
-    for settings, problems in lost.items():
-        run = problems[0].run
-        if run is not None:
-            seen.add((run.method, run.domain, settings))  # type: ignore[arg-type]
-    return Counter((method, domain) for method, domain, _ in seen)
-
-
-def _without_bytes(settings: Settings) -> Settings:
-    """Unfinished runs may not have written down what they read."""
-    return {key: value for key, value in settings.items() if key != FINGERPRINT}
 
 
 def labelled(group: Group, beside: Sequence[Group]) -> Group:
@@ -238,16 +214,16 @@ def labelled(group: Group, beside: Sequence[Group]) -> Group:
     training is not the same in all rows of the table."""
     same_kind = [g for g in beside if (g.method, g.domain) == (group.method, group.domain)]
     of_method = differing(g.settings for g in same_kind)
-    of_protocol = differing(protocol(g.settings) for g in beside)
+    of_protocol = differing(g.settings.protocol for g in beside)
     keys = [key for key in of_method if key not in of_protocol] + of_protocol
     label = " ".join((group.label, describe(group.settings, keys))).strip()
-    return dataclasses.replace(group, label=clean(label))
+    return replace(group, label=clean(label))
 
 
 def _rank(group: Group, domains: Sequence[str]) -> tuple[object, ...]:
     domain = domains.index(group.domain) if group.domain in domains else len(domains)
     lam = group.selected[0].run.lam
-    text = [(key, str(value)) for key, value in frozen(group.settings)]
+    text = [(key, str(value)) for key, value in sorted(group.settings.items())]
     return *METHODS.rank(group.method), domain, -1.0 if lam is None else lam, text
 
 
@@ -255,10 +231,7 @@ def folder_name(data: str, taken: set[str]) -> str:
     """The data set's name as a folder's, never twice and never out of the report."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in data)
     stem = plain.strip(".")[:80] or "data"
-    name = next(
-        name
-        for name in (stem, *(f"{stem}-{i}" for i in range(2, len(taken) + 3)))
-        if name.lower() not in taken
-    )
+    several = (stem, *(f"{stem}-{i}" for i in range(2, len(taken) + 3)))
+    name = next(name for name in several if name.lower() not in taken)
     taken.add(name.lower())
     return name

@@ -1,14 +1,16 @@
-"""Two outputs trees side by side: do another version or another machine give other numbers?"""
+"""Two outputs trees side by side: do another version or another machine give other numbers? The
+comparison, its table, its page, and a summary for a terminal."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
 from math import isclose
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Group, Section, sections
-from robustmd.report.estimate import Estimate, estimate
+from robustmd.report.estimate import Estimate, difference_text, estimate, estimate_cell
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import (
     Quantity,
@@ -16,8 +18,11 @@ from robustmd.report.quantities import (
     table_quantities,
     unseen_quantities,
 )
+from robustmd.report.renderers import to_markdown
 from robustmd.report.selection import Selection
-from robustmd.report.settings_key import FINGERPRINT, UNSET, differing, frozen
+from robustmd.report.settings_key import FINGERPRINT, UNSET, differing
+from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
+from robustmd.report.templating import markdown_templates
 from robustmd.report.verdict import Difference, difference, unpaired_difference
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
@@ -25,6 +30,7 @@ from robustmd.runs.run import Run
 SAME = 1e-6
 NOT_RECORDED = "not recorded"
 ENVIRONMENT = ("robustmd", "python", "platform", "cpu", "device", "threads", "git_commit")
+_Rows = dict[object, tuple[Section, Group]]
 
 
 @dataclass(frozen=True)
@@ -65,16 +71,39 @@ class Pairing:
             return "no spread: too few seeds"
         return "EXCEEDS" if abs(self.difference.mean) > self.spread else "within"
 
+    @property
+    def name(self) -> str:
+        """ "worst acc_te"."""
+        return f"{self.quantity.where} {self.quantity.short}"
+
+    @property
+    def cells(self) -> tuple[Cell, Cell, Cell, Cell, Cell]:
+        """Of A, of B, B − A, its spread, and "3 pairs" ("2 and 5" where they are not paired)."""
+        metric, mean = self.quantity.metric, self.difference.mean
+        a, b = (estimate_cell(side, metric) for side in (self.a, self.b))
+        spread = Cell(NOTHING, (None,))
+        if self.spread is not None:
+            text = difference_text(metric, self.spread).removeprefix("+")
+            spread = Cell(text, (self.spread,))
+        n = f"{len(self.seeds)} pairs" if self.is_paired else f"{self.a.n} and {self.b.n}"
+        return (
+            replace(a, values=(*a.values, self.a.n)),
+            replace(b, values=(*b.values, self.b.n)),
+            Cell(difference_text(metric, mean), (mean,)),
+            spread,
+            Cell(n, (" ".join(map(str, self.seeds)), "yes" if self.is_paired else "no")),
+        )
+
 
 @dataclass(frozen=True)
 class Tree:
     """One outputs folder: how many finished runs, how many left out, and what they ran on, as
-    {"device": ("cpu",), "torch": ("2.4.0",)}; several values where the runs differ."""
+    {"device": "cpu", "torch": "2.4.0"}; several values in one text where the runs differ."""
 
     outputs: Path
     num_runs: int
     num_left_out: int
-    environment: Mapping[str, tuple[str, ...]]
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -90,11 +119,25 @@ class TreeComparison:
     only_b: tuple[str, ...]
 
     @property
+    def exceeding(self) -> list[Pairing]:
+        return [one for one in self.pairings if one.word == "EXCEEDS"]
+
+    @property
     def environment_differences(self) -> list[tuple[str, str, str]]:
         """(what, in A, in B) where they are not the same."""
-        keys = dict.fromkeys((*self.a.environment, *self.b.environment))
-        both = ((k, _joined(self.a.environment, k), _joined(self.b.environment, k)) for k in keys)
-        return [(key, a, b) for key, a, b in both if a != b]
+        a, b = self.a.environment, self.b.environment
+        both = ((k, a.get(k, NOT_RECORDED), b.get(k, NOT_RECORDED)) for k in {**a, **b})
+        return [one for one in both if one[1] != one[2]]
+
+    @property
+    def summary(self) -> str:
+        """The answer in a line: "12 of 40 numbers exceed their spread, 0 are the same …"."""
+        same = sum(one.is_same for one in self.pairings)
+        unknown = sum(one.spread is None and not one.is_same for one in self.pairings)
+        return (
+            f"{len(self.exceeding)} of {len(self.pairings)} numbers exceed their spread, {same} "
+            f"are the same in every common seed, {unknown} have no spread (too few seeds)"
+        )
 
 
 def compare_trees(
@@ -115,14 +158,11 @@ def compare_trees(
             "with the same settings"
         )
     found = [one for key in common for one in _pairings(*rows_a[key], rows_b[key][1])]
-    lacking = (
-        tuple(_name(*own[key]) for key in own if key not in other)
+    only_a, only_b = (
+        tuple(f"{own[key][0].data}: {own[key][1].label}" for key in own if key not in other)
         for own, other in ((rows_a, rows_b), (rows_b, rows_a))
     )
-    return TreeComparison(tree_a, tree_b, selection, tuple(found), *lacking)
-
-
-_Rows = dict[object, tuple[Section, Group]]
+    return TreeComparison(tree_a, tree_b, selection, tuple(found), only_a, only_b)
 
 
 def _read(outputs: Path, selection: Selection, data: str | None) -> tuple[Tree, _Rows]:
@@ -132,8 +172,8 @@ def _read(outputs: Path, selection: Selection, data: str | None) -> tuple[Tree, 
     rows: _Rows = {}
     for section in found:
         for group in section.groups:
-            settings = {k: v for k, v in group.settings.items() if k != FINGERPRINT}
-            rows.setdefault((section.domains, frozen(settings)), (section, group))
+            key = section.domains, group.settings.without(FINGERPRINT)
+            rows.setdefault(key, (section, group))
     runs = [run for section in found for run in section.runs]
     lost = sum(problem.scope == "run" for problem in (*collection.problems, *left_out))
     return Tree(collection.outputs, len(runs), lost, _environment(runs)), rows
@@ -154,50 +194,81 @@ def _closest(rows_a: _Rows, rows_b: _Rows) -> str:
     return clean(f"; the closest, {a.label}, differ in {', '.join(values) or 'their domains'}")
 
 
-def _environment(runs: Iterable[Run]) -> dict[str, tuple[str, ...]]:
+def _environment(runs: Iterable[Run]) -> dict[str, str]:
     """What the runs recorded of the machine and the software, each value once."""
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, set[str]] = {}
     for run in runs:
-        recorded: dict[str, Any] = {key: run.environment.get(key) for key in ENVIRONMENT}
         packages = run.environment.get("packages")
+        recorded = {key: run.environment.get(key) for key in ENVIRONMENT}
         recorded |= packages if isinstance(packages, dict) else {}
         recorded[f"{FINGERPRINT} of {run.data}"] = run.environment.get("data_fingerprint")
         for key, value in recorded.items():
             text = NOT_RECORDED if value is None else clean(str(value))
-            found.setdefault(clean(str(key)), {})[text] = None
-    return {key: tuple(sorted(values)) for key, values in found.items()}
+            found.setdefault(clean(str(key)), set()).add(text)
+    return {key: ", ".join(sorted(values)) for key, values in found.items()}
 
 
-def _joined(environment: Mapping[str, tuple[str, ...]], key: str) -> str:
-    return ", ".join(environment.get(key, (NOT_RECORDED,)))
-
-
-def _pairings(section: Section, a: Group, b: Group) -> list[Pairing]:
+def _pairings(section: Section, a: Group, b: Group) -> Iterator[Pairing]:
     """In the table's columns; of many domains in those that a reader is shown."""
     many = is_many(section.domains)
     quantities = summary_quantities() if many else table_quantities(section.domains)
-    every = (*quantities, *unseen_quantities(section.unseen))
-    return [_pairing(section, a, b, quantity) for quantity in every]
+    for quantity in (*quantities, *unseen_quantities(section.unseen)):
+        common = a.beside(b, quantity)
+        pairs = common.values()
+        is_same = bool(pairs) and all(isclose(x, y, rel_tol=SAME, abs_tol=1e-9) for x, y in pairs)
+        if len(pairs) > 1:
+            of_a, of_b = [x for x, _ in pairs], [y for _, y in pairs]
+            found = difference(y - x for x, y in pairs)
+        else:
+            of_a, of_b = ([*group.by_seed(quantity).values()] for group in (a, b))
+            found = unpaired_difference(of_a, of_b)
+        sides = estimate(of_a), estimate(of_b)
+        yield Pairing(section.data, a.label, quantity, *sides, (*common,), is_same, found)
 
 
-def _pairing(section: Section, a: Group, b: Group, quantity: Quantity) -> Pairing:
-    common = a.beside(b, quantity)
-    pairs = common.values()
-    is_same = bool(pairs) and all(isclose(x, y, rel_tol=SAME, abs_tol=1e-9) for x, y in pairs)
-    if len(pairs) > 1:
-        of_a, of_b = [x for x, _ in pairs], [y for _, y in pairs]
-        found = difference(y - x for x, y in pairs)
-    else:
-        of_a, of_b = ([*group.by_seed(quantity).values()] for group in (a, b))
-        found = unpaired_difference(of_a, of_b)
-    names = section.data, a.label, quantity
-    return Pairing(*names, estimate(of_a), estimate(of_b), (*common,), is_same, found)
+def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
+    """A row for each configuration and quantity, which a CSV file names in full."""
+
+    def number(title: str, place: int, *names: str) -> Field:
+        return field(title, lambda one: one.cells[place], *names, kind="number")
+
+    fields = [
+        field(None, lambda one: one.data, "data"),
+        field(None, lambda one: one.label, "method"),
+        field("quantity", lambda one: Cell(one.name, (one.quantity.name,)), "quantity"),
+        number("A", 0, "mean_a", "std_a", "n_a"),
+        number("B", 1, "mean_b", "std_b", "n_b"),
+        number("B − A", 2, "difference"),
+        number("spread", 3, "spread"),
+        field("n", lambda one: one.cells[4], "common_seeds", "paired"),
+        field("verdict", lambda one: one.word, "verdict"),
+    ]
+    return make_sheet("A against B", found, fields)
 
 
-def _name(section: Section, group: Group) -> str:
-    return f"{section.data}: {group.label}"
+def compare_markdown(found: TreeComparison) -> str:
+    """The whole page."""
+    heads = enumerate(("what", "A", "B"))
+    fields = [field(head, itemgetter(place)) for place, head in heads]
+    environment = make_sheet("what they ran on", found.environment_differences, fields)
+    rows = [
+        (f"{data}: {label}", pairings_sheet(ones))
+        for (data, label), ones in groupby(found.pairings, key=lambda one: (one.data, one.label))
+    ]
+    template = markdown_templates(to_markdown).get_template("compare.md.j2")
+    return template.render(found=found, environment=environment, rows=rows).rstrip("\n") + "\n"
 
 
-def exceeding(found: Sequence[Pairing]) -> list[Pairing]:
-    """Those whose difference exceeds its spread."""
-    return [one for one in found if one.word == "EXCEEDS"]
+def compare_lines(found: TreeComparison) -> Iterator[str]:
+    """For a terminal: the answer, what differs around them, and the numbers that exceed."""
+    for name, tree in (("A", found.a), ("B", found.b)):
+        yield f"{name}: {tree.outputs} ({tree.num_runs} runs)"
+    yield found.summary
+    for key, a, b in found.environment_differences:
+        yield f"  {key}: A {a}; B {b}"
+    for one in found.exceeding:
+        a, b, difference, spread, n = (cell.whole() for cell in one.cells)
+        numbers = f"A {a}, B {b}, B − A {difference} exceeds {spread} ({n})"
+        yield f"  {one.data}, {one.label}, {one.name}: {numbers}"
+    for name, lacking in (("A", found.only_a), ("B", found.only_b)):
+        yield from (f"  only in {name}: {line}" for line in lacking)

@@ -1,72 +1,47 @@
 """What the runs cost: seconds by method and device, unfinished and failed runs included."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from typing import Any
+
+import pandas as pd
 
 from robustmd.report.aggregate import Section
 from robustmd.report.names import clean
-from robustmd.report.sheet import Cell, Sheet, field, make_sheet
+from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
 from robustmd.runs.run import Run
 
+PARTS = ("training", "adversary", "data", "measurement")
+Rows = Sequence[Any]  # see `compute_rows`
 
-@dataclass(frozen=True)
-class ComputeRow:
-    """All runs of one method on one device. Times in seconds, summed over the runs: `training`
-    includes `adversary`; `seconds` is everything from start to end.
 
+def compute_rows(section: Section, twice: Iterable[Run] = ()) -> Rows:
+    """A row for each method and device, in the order of the table: `label`, `device`, how many are
+    `finished` and `unfinished`, seconds of all, and of `PARTS`, where training includes adversary.
     `is_complete`: every run has written down its times; otherwise they are at least this.
-    """
-
-    label: str
-    device: str
-    finished: int
-    unfinished: int
-    seconds: float
-    training: float
-    adversary: float
-    data: float
-    measurement: float
-    is_complete: bool
-
-    @property
-    def runs(self) -> int:
-        return self.finished + self.unfinished
-
-
-def compute_rows(section: Section, twice: Iterable[Run] = ()) -> tuple[ComputeRow, ...]:
-    """A row for each method and device, in the order of the table.
 
     Args:
         section: one data set's runs.
         twice: finished runs that are left out of it because they are there twice.
     """
     lost = [problem.run for problem in section.unfinished if problem.run is not None]
-    all_runs = {run.path: run for run in (*section.runs, *twice, *lost)}
-    by_key: dict[tuple[str, str], list[Run]] = {}
-    for run in all_runs.values():
-        by_key.setdefault((run.label, run.device), []).append(run)
-    return tuple(_row(label, device, runs) for (label, device), runs in by_key.items())
+    runs = {run.path: run for run in (*section.runs, *twice, *lost)}.values()
+    frame = pd.DataFrame([_facts(run) for run in runs])
+    rows = frame.groupby(["label", "device"], sort=False)
+    found = rows.sum().assign(is_complete=rows["is_complete"].all()).reset_index()
+    return list(found.itertuples(index=False, name="ComputeRow"))
 
 
-def _row(label: str, device: str, runs: Sequence[Run]) -> ComputeRow:
-    finished = sum(bool(run.history) for run in runs)
-
-    def spent(part: str) -> float:
-        return sum(run.seconds.get(part, 0.0) for run in runs)
-
-    return ComputeRow(
-        label=clean(label),
-        device=clean(device),
-        finished=finished,
-        unfinished=len(runs) - finished,
-        seconds=sum(map(total_seconds, runs)),
-        training=spent("training"),
-        adversary=spent("adversary"),
-        data=spent("data"),
-        measurement=spent("measurement"),
-        is_complete=all("total" in run.seconds for run in runs),
-    )
+def _facts(run: Run) -> dict[str, object]:
+    return {
+        "label": clean(run.label),
+        "device": clean(run.device),
+        "runs": 1,
+        "finished": int(bool(run.history)),
+        "unfinished": int(not run.history),
+        "seconds": total_seconds(run),
+        **{part: run.seconds.get(part, 0.0) for part in PARTS},
+        "is_complete": "total" in run.seconds,
+    }
 
 
 def total_seconds(run: Run) -> float:
@@ -75,18 +50,24 @@ def total_seconds(run: Run) -> float:
     return spent.get("total", sum(v for part, v in spent.items() if part != "adversary"))
 
 
-def compute_sheet(rows: Sequence[ComputeRow]) -> Sheet:
+def compute_sheet(rows: Rows) -> Sheet:
     """A row a method and device."""
+
+    def seconds(part: str) -> Field:
+        def cell(row: Any) -> Cell:
+            value = getattr(row, part)
+            at_least = "≥ " if part == "seconds" and not row.is_complete else ""
+            return Cell(f"{at_least}{value:.1f}", (value,))
+
+        title = "total" if part == "seconds" else part
+        return field(f"{title} [s]", cell, part, kind="number")
+
     fields = [
         field("method", lambda row: row.label, "method"),
         field("device", lambda row: row.device, "device"),
         field("finished", lambda row: row.finished, "finished", kind="number"),
         field("unfinished", lambda row: row.unfinished, "unfinished", kind="number"),
-        field("total [s]", _total, "seconds", kind="number"),
-        *(
-            field(f"{part} [s]", partial(_spent, part=part), part, kind="number")
-            for part in ("training", "adversary", "data", "measurement")
-        ),
+        *map(seconds, ("seconds", *PARTS)),
         field(None, lambda row: "yes" if row.is_complete else "no", "complete"),
     ]
     caption = (
@@ -94,13 +75,3 @@ def compute_sheet(rows: Sequence[ComputeRow]) -> Sheet:
         "adversary's part. ≥: not every run wrote its times down."
     )
     return make_sheet("compute", rows, fields, caption=caption)
-
-
-def _total(row: ComputeRow) -> Cell:
-    at_least = "" if row.is_complete else "≥ "
-    return Cell(f"{at_least}{row.seconds:.1f}", (row.seconds,))
-
-
-def _spent(row: ComputeRow, part: str) -> Cell:
-    seconds = getattr(row, part)
-    return Cell(f"{seconds:.1f}", (seconds,))

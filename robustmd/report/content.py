@@ -6,12 +6,11 @@ from pathlib import Path
 
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Section, sections, table_of
-from robustmd.report.compute import ComputeRow, compute_rows, compute_sheet
-from robustmd.report.domains_table import domains_sheet
+from robustmd.report.compute import Rows, compute_rows, compute_sheet
+from robustmd.report.domains_table import domains_sheet, further_sheet
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair, choices_sheet, fair
 from robustmd.report.front import Front, front, front_sheet
-from robustmd.report.further import further_sheet
 from robustmd.report.leave_one_out import LeaveOneOut, leave_one_out
 from robustmd.report.manifest import own_folders
 from robustmd.report.missing import Missing, missing_runs
@@ -68,7 +67,7 @@ class SectionReport:
     table: Table
     comparisons: tuple[Comparison, ...]
     regrets: tuple[RegretRow, ...]
-    compute: tuple[ComputeRow, ...]
+    compute: Rows
     missing: tuple[Missing, ...]
     entries: tuple[RunEntry, ...]
     fair: Fair | None = None

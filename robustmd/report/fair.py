@@ -5,10 +5,9 @@ It is read from what the runs are: those that have a validation split and agree 
 and training but for what may be tuned. The test set chooses nothing.
 """
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from robustmd.report.aggregate import Group, Section
@@ -16,16 +15,16 @@ from robustmd.report.estimate import SpreadKind
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selection
+from robustmd.report.settings_key import Settings
 from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
 from robustmd.report.table import Row, Table, build_table
 from robustmd.report.tuning import (
     PRIOR,
     Choice,
-    Key,
     Try,
     Tuned,
     has_contest,
-    of_same_bytes,
+    pools_of,
     tries_of,
     tuned,
 )
@@ -55,7 +54,7 @@ class Fair:
     def paired(self) -> Sheet:
         """The differences to the baseline under the protocol."""
         found = paired_sheet(self.comparisons, self.table.selection, SHARED)
-        return dataclasses.replace(found, name=f"{found.name} under the fair protocol")
+        return replace(found, name=f"{found.name} under the fair protocol")
 
     @property
     def sheets(self) -> list[Sheet]:
@@ -73,35 +72,31 @@ def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | N
         spread: what stands behind ±.
     """
     tries = list(tries_of(section))
-    grounds: dict[Key, list[Try]] = defaultdict(list)
+    grounds: dict[Settings, list[Try]] = defaultdict(list)
     for one in tries:
         grounds[one.ground].append(one)
-    found = [list(of_same_bytes(members)) for members in grounds.values()]
-    found = [members for members in found if has_contest(members)]
-    if not found:
-        return None
-    members = max(found, key=len)
-    pools: dict[Any, list[Try]] = defaultdict(list)
-    for one in members:
-        pools[one.pool].append(one)
+    found = [pools for members in grounds.values() if has_contest(pools := pools_of(members))]
+    pools = max(found, key=lambda one: sum(map(len, one.values())), default={})
     budgets = {key: tuned(pool) for key, pool in pools.items()}
-    chosen = {key: one for key, one in budgets.items() if key[1] is None and one.choices}
+    mixtures = {key: one for key, one in budgets.items() if key[1] is None}
+    chosen = {key: one for key, one in mixtures.items() if one.choices}
     if not chosen:
         return None
-    groups = tuple(_group(one, members[0], key[2]) for key, one in chosen.items())
-    own = dataclasses.replace(section, groups=groups, unfinished=())
+    ground = next(iter(pools.values()))[0].ground
+    groups = tuple(_group(one, ground, key[2]) for key, one in chosen.items())
+    own = replace(section, groups=groups, unfinished=())
     return Fair(
-        tuple(one for key, one in budgets.items() if key[1] is None),
-        tuple(one for key, one in budgets.items() if key[1] is not None),
+        tuple(mixtures.values()),
+        tuple(one for key, one in budgets.items() if key not in mixtures),
         _table(own, tuple(chosen.values()), selection, spread),
         comparisons(own),
-        len(tries) - len(members),
+        len(tries) - sum(map(len, pools.values())),
     )
 
 
-def _group(one: Tuned, like: Try, prior: Any) -> Group:
+def _group(one: Tuned, ground: Settings, prior: Any) -> Group:
     """A row of chosen runs. Its settings are the ground, so that it pairs with even's."""
-    settings = {**dict(like.ground), "method.name": one.method, PRIOR: prior}
+    settings = Settings({**ground, "method.name": one.method, PRIOR: prior})
     selected = tuple(choice.selected for choice in one.choices)
     return Group(one.label, one.method, None, settings, selected, one.configurations)
 
@@ -114,39 +109,35 @@ def _table(
     rows = {row.label: row for row in table.rows if not row.published}
     most = max(one.configurations for one in chosen)
     kept = tuple(_warned(rows[one.label], one, most) for one in chosen)
-    return dataclasses.replace(table, rows=kept, about=ABOUT)
+    return replace(table, rows=kept, about=ABOUT)
 
 
 def _warned(row: Row, one: Tuned, most: int) -> Row:
-    unequal = (
-        (f"{one.configurations} configurations, while another method has {most}",)
-        if one.configurations < most
-        else ()
-    )
-    return dataclasses.replace(row, warnings=(*row.warnings, *unequal, *one.left_out))
+    count = one.configurations
+    unequal = [f"{count} configurations, while another method has {most}"] if count < most else []
+    return replace(row, warnings=(*row.warnings, *unequal, *one.left_out))
 
 
 def budget_sheet(found: Fair) -> Sheet:
     """A row a method: what it cost, and what each seed chose."""
+
+    def seconds(one: Tuned) -> Cell:
+        return Cell(f"{'' if one.is_complete else '≥ '}{one.seconds:.0f}")
+
+    def chosen(one: Tuned) -> str:
+        return "" if one in found.references else chosen_text(one)
+
     fields = [
         field("method", lambda one: one.label),
         field("cfg", lambda one: one.configurations, kind="number"),
         field("runs", lambda one: one.runs, kind="number"),
         field("not finished", lambda one: one.unfinished, kind="number"),
-        field("seconds", _seconds, kind="number"),
-        field(
-            "chosen by worst validation loss",
-            lambda one: "" if one in found.references else chosen_text(one),
-            kind="long",
-        ),
+        field("seconds", seconds, kind="number"),
+        field("chosen by worst validation loss", chosen, kind="long"),
     ]
     methods = (*found.methods, *found.references)
     name = "budget and choices of the fair protocol"
     return make_sheet(name, methods, fields, caption=_budget_caption(found))
-
-
-def _seconds(one: Tuned) -> Cell:
-    return Cell(f"{'' if one.is_complete else '≥ '}{one.seconds:.0f}")
 
 
 def _budget_caption(found: Fair) -> str:
@@ -169,9 +160,9 @@ def _budget_caption(found: Fair) -> str:
 
 def chosen_text(one: Tuned) -> str:
     """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"."""
-    seeds: dict[str, list[str]] = {}
+    seeds: dict[str, list[str]] = defaultdict(list)
     for choice in one.choices:
-        seeds.setdefault(choice.configuration or "the only one", []).append(str(choice.seed))
+        seeds[choice.configuration or "the only one"].append(str(choice.seed))
     said = [
         f"{name} (seed{'s' if len(of) > 1 else ''} {', '.join(of)})" for name, of in seeds.items()
     ]
@@ -185,6 +176,9 @@ def choices_sheet(found: Fair) -> Sheet:
     def value(column: Quantity) -> Field:
         return field(None, lambda pair: column.of(pair[1].selected), column.name)
 
+    def iterations(pair: tuple[Tuned, Choice]) -> str:
+        return " ".join(map(str, pair[1].selected.iterations("val")))
+
     fields = [
         field(None, lambda pair: pair[0].label, "method"),
         field(None, lambda pair: pair[1].seed, "seed"),
@@ -192,12 +186,8 @@ def choices_sheet(found: Fair) -> Sheet:
         field(None, lambda pair: pair[0].configurations, "of"),
         field(None, lambda pair: pair[1].val_loss, "worst_val_loss"),
         field(None, lambda pair: pair[1].selected.run.place, "path"),
-        field(None, lambda pair: _iterations(pair[1]), "iterations"),
+        field(None, iterations, "iterations"),
         *map(value, found.table.columns),
     ]
     pairs = ((one, choice) for one in found.methods for choice in one.choices)
     return make_sheet("choices of the fair protocol", pairs, fields)
-
-
-def _iterations(choice: Choice) -> str:
-    return " ".join(map(str, choice.selected.iterations("val")))

@@ -1,20 +1,18 @@
 """The static front: fixed weights against methods that learn theirs. Does the adversary find what
 the best fixed weights would?"""
 
-import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SpreadKind
+from robustmd.report.estimate import SpreadKind, estimate_cell
 from robustmd.report.names import clean, domains_text, is_many
-from robustmd.report.numbers import difference_text, estimate_cell, margin
+from robustmd.report.paired import Comparison, compared
 from robustmd.report.quantities import LOSS, WORST_TRAIN_LOSS, Quantity
-from robustmd.report.settings_key import frozen, protocol
+from robustmd.report.settings_key import Settings
 from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
-from robustmd.report.verdict import Difference, Word, difference, sign_flip_p, word
 
 FEWEST = 3  # fixed weights that make a front
 
@@ -35,33 +33,15 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Against:
-    """A learned method − the best fixed weights in worst training loss [nats], paired by seed."""
-
-    group: Group
-    difference: Difference
-    word: Word
-
-    @property
-    def text(self) -> str:
-        """ "opt +0.008 [−0.001, +0.017] undecided"."""
-        mean, interval = difference_text(LOSS, self.difference.mean), ""
-        if self.difference.interval is not None:
-            low, high = (difference_text(LOSS, end) for end in self.difference.interval)
-            interval = f" [{low}, {high}]"
-        return f"{clean(self.group.label)} {mean}{interval} {self.word}"
-
-
-@dataclass(frozen=True)
 class Front:
-    """Points by their weights; `best` has the smallest mean worst training loss of them; `against`
-    has those learned methods that share a seed with it."""
+    """Points by their weights; `best` has the smallest mean worst training loss of them; `against`:
+    those learned methods that share a seed with it − it, in worst training loss [nats]."""
 
     domains: tuple[str, ...]
     points: tuple[Fixed, ...]
     learned: tuple[Group, ...]
     best: Fixed
-    against: tuple[Against, ...]
+    against: tuple[Comparison, ...]
 
     @property
     def answer(self) -> str:
@@ -77,41 +57,42 @@ class Front:
             return f"{best}; no learned method has a seed in common with it."
         alike = sum(one.word in ("better", "equivalent") for one in self.against)
         worse = sum(one.word == "worse" for one in self.against)
-        told = "; ".join(one.text for one in self.against)
         return (
             f"{best}; of {len(self.against)} learned methods {alike} are better or equivalent and "
             f"{worse} worse, by the paired differences, method − best fixed, in nats with 95 % t "
-            f"intervals: {told}."
+            f"intervals: {'; '.join(map(_told, self.against))}."
         )
+
+
+def _told(one: Comparison) -> str:
+    """ "opt +0.008 [−0.001, +0.017] undecided"."""
+    interval = "" if one.difference.interval is None else f" {one.interval_text}"
+    return f"{clean(one.method)} {one.mean_text}{interval} {one.word}"
 
 
 def front(section: Section) -> Front | None:
     """Where at least three fixed weights were trained in the same way; of several such ways the
     one with the most points."""
-    alike: dict[object, list[Group]] = defaultdict(list)
+    alike: dict[Settings, list[Group]] = defaultdict(list)
     for group in section.mixtures:
-        alike[frozen(protocol(group.settings))].append(group)
-    found = [_front(groups, section.domains) for groups in alike.values()]
-    return max(
-        (one for one in found if one is not None), key=lambda one: len(one.points), default=None
-    )
+        alike[group.settings.protocol].append(group)
+    found = (_front(groups, section.domains) for groups in alike.values())
+    return max(filter(None, found), key=lambda one: len(one.points), default=None)
 
 
 def _front(groups: Sequence[Group], domains: tuple[str, ...]) -> Front | None:
     by_weights: dict[tuple[float, ...], Group] = {}
-    for group in groups:
+    for group in sorted(groups, key=lambda one: -len(one.runs)):
         weights = _weights(group, len(domains))
         if weights is not None:
-            known = by_weights.get(weights)
-            if known is None or len(known.runs) < len(group.runs):
-                by_weights[weights] = group
+            by_weights.setdefault(weights, group)
     if len(by_weights) < FEWEST or len(domains) < 2:
         return None
     points = tuple(Fixed(by_weights[weights], weights) for weights in sorted(by_weights))
     best = min(points, key=lambda one: one.group.estimate(WORST_TRAIN_LOSS).mean)
     learned = tuple(group for group in groups if METHODS.flag(group.method, "learns"))
-    against = tuple(one for group in learned if (one := _against(group, best.group)) is not None)
-    return Front(domains, points, learned, best, against)
+    against = (compared(group, best.group, WORST_TRAIN_LOSS) for group in learned)
+    return Front(domains, points, learned, best, tuple(filter(None, against)))
 
 
 def _weights(group: Group, count: int) -> tuple[float, ...] | None:
@@ -125,68 +106,46 @@ def _weights(group: Group, count: int) -> tuple[float, ...] | None:
     return tuple(map(float, prior)) if is_list else None
 
 
-def _against(group: Group, best: Group) -> Against | None:
-    pairs = group.beside(best, WORST_TRAIN_LOSS).values()
-    if not pairs:
-        return None
-    paired = [ours - theirs for ours, theirs in pairs]
-    found, within = (
-        difference(paired),
-        margin(LOSS, statistics.fmean(theirs for _, theirs in pairs)),
-    )
-    said = word(found, sign_flip_p(paired), within, better=LOSS.better)
-    return Against(group, found, said)
-
-
 def front_sheet(front: Front, spread: SpreadKind) -> Sheet:
     """Every point and every learned method, for a CSV file: losses [nats] of each domain, their
     mean and the worst, on train and test; the difference to the best fixed weights is in worst
     training loss."""
-    fixed = {id(point.group): point for point in front.points}
-    told = {id(one.group): one for one in front.against}
+    against = {one.method: one for one in front.against}
+    rows = [(one.group, one) for one in front.points] + [(group, None) for group in front.learned]
 
-    def weights(group: Group) -> str:
-        point = fixed.get(id(group))
-        return "" if point is None else " ".join(map(str, point.weights))
+    def weights(row: tuple[Group, Fixed | None]) -> Cell:
+        group, point = row
+        if point is None:
+            return Cell(values=("learned", "", len(group.runs), None))
+        is_best = "yes" if point is front.best else "no"
+        return Cell(values=("fixed", " ".join(map(str, point.weights)), len(group.runs), is_best))
 
-    def is_best(group: Group) -> str | None:
-        if id(group) not in fixed:
-            return None
-        return "yes" if group is front.best.group else "no"
-
-    def against(group: Group) -> Cell:
-        one = told.get(id(group))
+    def difference(row: tuple[Group, Fixed | None]) -> Cell:
+        one = None if row[1] else against.get(row[0].label)
         if one is None:
             return Cell(values=(None,) * 4)
-        low, high = one.difference.interval or (None, None)
-        return Cell(values=(one.difference.mean, low, high, one.word))
+        return Cell(
+            values=(one.difference.mean, *(one.difference.interval or (None, None)), one.word)
+        )
 
     fields = [
-        field(None, lambda group: group.label, "method"),
-        field(None, lambda group: "fixed" if id(group) in fixed else "learned", "kind"),
-        field(None, weights, "weights"),
-        field(None, lambda group: len(group.runs), "n"),
-        field(None, is_best, "best_fixed"),
+        field(None, lambda row: row[0].label, "method"),
+        field(None, weights, "kind", "weights", "n", "best_fixed"),
         *(_losses(quantity, spread) for quantity in _quantities(front.domains)),
-        field(None, against, "difference_to_best", "ci95_low", "ci95_high", "verdict"),
+        field(None, difference, "difference_to_best", "ci95_low", "ci95_high", "verdict"),
     ]
-    groups = (*(point.group for point in front.points), *front.learned)
-    return make_sheet("static front", groups, fields)
+    return make_sheet("static front", rows, fields)
 
 
 def _losses(quantity: Quantity, spread: SpreadKind) -> Field:
-    names = (f"{quantity.name}_mean", f"{quantity.name}_{spread}")
-    return field(None, lambda group: estimate_cell(group.estimate(quantity), LOSS, spread), *names)
+    def cell(row: tuple[Group, Fixed | None]) -> Cell:
+        return estimate_cell(row[0].estimate(quantity), LOSS, spread)
+
+    return field(None, cell, f"{quantity.name}_mean", f"{quantity.name}_{spread}")
 
 
 def _quantities(domains: Sequence[str]) -> list[Quantity]:
     """Each domain's loss, the domains' mean and the worst, on train and on test."""
-    return [
-        quantity
-        for split in ("train", "test")
-        for quantity in (
-            *(Quantity("loss", split, domain) for domain in domains),
-            Quantity("loss", split, over="mean"),
-            Quantity("loss", split),
-        )
-    ]
+    of_all = [Quantity("loss", "", domain) for domain in domains]
+    of_all += [Quantity("loss", "", over="mean"), Quantity("loss", "")]
+    return [replace(one, split=split) for split in ("train", "test") for one in of_all]

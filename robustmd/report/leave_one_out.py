@@ -1,21 +1,19 @@
 """One domain kept out of training after the other: test accuracy on each, where it was unseen."""
 
-import dataclasses
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from robustmd.report.aggregate import Group, Section, folder_name, labelled
 from robustmd.report.estimate import SpreadKind, estimate
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selection
-from robustmd.report.settings_key import Settings, frozen
+from robustmd.report.settings_key import Settings
 from robustmd.report.table import Row, Table, spread_words
 
-UNSEEN_KEY = "data.unseen"
 AVERAGE = Quantity("accuracy", "test", over="mean", unseen=True)
-_KeptOut = dict[str, Group]  # the group of each domain that was kept out
 
 
 @dataclass(frozen=True)
@@ -41,55 +39,44 @@ def leave_one_out(
 ) -> tuple[LeaveOneOut, ...]:
     """A table for each data set where some mixture has, in a common seed, a run with each domain
     kept out, all else the same."""
-    by_data: dict[tuple[str, tuple[str, ...]], list[Section]] = {}
+    by_data: dict[tuple[str, tuple[str, ...]], list[Section]] = defaultdict(list)
     for section in sections:
         if len(section.unseen) == 1:
             run = section.runs[0]
-            by_data.setdefault((run.data, run.measured), []).append(section)
+            by_data[run.data, run.measured].append(section)
     folders = {section.folder.lower() for section in sections}
     found = []
     for (data, domains), members in by_data.items():
-        rows = tuple(_row(group, kept, domains) for group, kept in _methods(members, domains))
+        each = tuple(Quantity("accuracy", "test", name, unseen=True) for name in domains)
+        rows = _rows(members, each)
         if rows:
-            each = (Quantity("accuracy", "test", name, unseen=True) for name in domains)
-            folder = folder_name(f"{data}-leave-one-out", folders)
-            columns, name = (*each, AVERAGE), clean(data)
-            found.append(LeaveOneOut(name, (), columns, rows, selection, spread, folder=folder))
+            place = folder_name(f"{data}-leave-one-out", folders)
+            shown = (*each, AVERAGE), rows, selection, spread
+            found.append(LeaveOneOut(clean(data), (), *shown, folder=place))
     return tuple(found)
 
 
-def _methods(sections: Sequence[Section], domains: Sequence[str]) -> list[tuple[Group, _KeptOut]]:
-    """Those with runs of every domain kept out, each with a group that names it."""
-    by_ground: dict[object, _KeptOut] = {}
+def _rows(sections: Sequence[Section], each: Sequence[Quantity]) -> tuple[Row, ...]:
+    """Of the methods with runs of every domain kept out in some seed."""
+    by_ground: dict[Settings, dict[str | None, Group]] = defaultdict(dict)
     for section in sections:
         for group in section.mixtures:
-            kept = by_ground.setdefault(frozen(_ground(group.settings)), {})
-            kept[section.unseen[0]] = group
-    whole = [kept for kept in by_ground.values() if set(kept) == set(domains) and _seeds(kept)]
-    named = [_plain(kept[domains[0]]) for kept in whole]
-    return [(labelled(group, named), kept) for group, kept in zip(named, whole, strict=True)]
-
-
-def _ground(settings: Settings) -> Settings:
-    """All but what was kept out."""
-    return {key: value for key, value in settings.items() if key != UNSEEN_KEY}
-
-
-def _plain(group: Group) -> Group:
-    return dataclasses.replace(group, label=group.method, settings=_ground(group.settings))
-
-
-def _seeds(kept: Mapping[str, Group]) -> tuple[int, ...]:
-    """Those that have every domain kept out."""
-    return tuple(sorted(set.intersection(*(set(group.seeds) for group in kept.values()))))
-
-
-def _row(named: Group, kept: _KeptOut, domains: Iterable[str]) -> Row:
-    seeds = _seeds(kept)
-    by_domain = []
-    for name in domains:
-        values = kept[name].by_seed(Quantity("accuracy", "test", name, unseen=True))
-        by_domain.append([values[seed] for seed in seeds])
-    averages = map(statistics.fmean, zip(*by_domain, strict=True))
-    cells = (*map(estimate, by_domain), estimate(averages))
-    return Row(named.label, seeds, cells, configurations=named.configurations)
+            by_ground[group.settings.without("data.unseen")][section.unseen[0]] = group
+    named, cells = [], []
+    for ground, kept in by_ground.items():
+        if kept.keys() == {one.domain for one in each}:
+            groups = [kept[one.domain] for one in each]
+            seeds = sorted(set.intersection(*(set(group.seeds) for group in groups)))
+            if seeds:
+                named.append(replace(groups[0], label=groups[0].method, settings=ground))
+                values = [group.by_seed(one) for group, one in zip(groups, each, strict=True)]
+                cells.append((tuple(seeds), [[of[seed] for seed in seeds] for of in values]))
+    return tuple(
+        Row(
+            labelled(group, named).label,
+            seeds,
+            (*map(estimate, values), estimate(map(statistics.fmean, zip(*values, strict=True)))),
+            configurations=group.configurations,
+        )
+        for group, (seeds, values) in zip(named, cells, strict=True)
+    )

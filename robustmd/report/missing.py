@@ -1,6 +1,6 @@
 """What is not there yet, and the command that would run it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from robustmd.report.aggregate import Group, Section, seed_of
@@ -10,8 +10,6 @@ from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.runs import rerun
 from robustmd.runs.run import Problem, Run
 from robustmd.runs.untrusted import Unreadable
-
-NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,10 @@ class Missing:
 def missing_runs(section: Section) -> tuple[Missing, ...]:
     """For every row: the seeds that some row on these domains has and this one lacks, in the order
     of the rows; then unfinished runs of configurations that have no row."""
-    unfinished = [p for p in section.unfinished if not _is_finished(p)]
-    lost_seeds = {seed_of(problem) for problem in unfinished}
-    seen = {seed for group in section.groups for seed in group.seeds} | lost_seeds
-    wanted = sorted(seed for seed in seen if seed is not None)
-    found = [one for group in section.groups for one in _of_group(group, wanted)]
+    unfinished = [problem for problem in section.unfinished if not _is_finished(problem)]
+    seen = {seed for group in section.groups for seed in group.seeds}
+    seen |= {seed for problem in unfinished if (seed := seed_of(problem)) is not None}
+    found = [one for group in section.groups for one in _of_group(group, sorted(seen))]
     with_row = {problem.path for group in section.groups for problem in group.unfinished}
     for problem in unfinished:
         if problem.path not in with_row and problem.run is not None:
@@ -41,26 +38,20 @@ def missing_runs(section: Section) -> tuple[Missing, ...]:
 
 def _label(run: Run, section: Section) -> str:
     """Of a run without a row: its method, and what sets it apart from the rows of it."""
-    own = settings_of(run)
-    beside = [
-        g.settings for g in section.groups if (g.method, g.domain) == (run.method, run.domain)
-    ]
+    own, kind = settings_of(run), (run.method, run.domain)
+    beside = [g.settings for g in section.groups if (g.method, g.domain) == kind]
     keys = [key for key in differing([own, *beside]) if key != FINGERPRINT]
     return f"{run.label} {describe(own, keys)}".strip()
 
 
-def _of_group(group: Group, wanted: Sequence[int]) -> list[Missing]:
-    lost = {seed_of(p): p for p in group.unfinished if not _is_finished(p)}
-    found = [
-        _again(group.label, problem, problem.run or group.runs[0])
-        for seed, problem in sorted(lost.items(), key=lambda item: str(item[0]))
-        if seed is not None and seed not in group.seeds
-    ]
+def _of_group(group: Group, wanted: Sequence[int]) -> Iterator[Missing]:
+    lost = {seed_of(one): one for one in group.unfinished if not _is_finished(one)}
+    for seed, problem in sorted(lost.items(), key=lambda item: str(item[0])):
+        if seed is not None and seed not in group.seeds:
+            yield _again(group.label, problem, problem.run or group.runs[0])
     never = tuple(seed for seed in wanted if seed not in group.seeds and seed not in lost)
     if never:
-        command = clean(command_for(group.runs[0], never))
-        found.append(Missing(group.label, never, NOT_RUN, command))
-    return found
+        yield Missing(group.label, never, "not run", clean(command_for(group.runs[0], never)))
 
 
 def _again(label: str, problem: Problem, run: Run) -> Missing:
@@ -79,12 +70,8 @@ def command_for(run: Run, seeds: Sequence[int], *, again: bool = False) -> str:
     """ "robustmd train -m data=digits method=opt seed=3,4", or why there is none.
 
     From the overrides that the run wrote down; where it wrote none, every setting of its
-    config.yaml that can change a number is named.
-
-    Args:
-        run: one of that configuration.
-        seeds: at least one.
-        again: with force=true, for a run that says of itself that it is finished.
+    config.yaml that can change a number is named. `again`: with force=true, for a run that says of
+    itself that it is finished.
     """
     try:
         found = rerun.overrides(run.config, run.environment, seeds=seeds)

@@ -9,14 +9,12 @@ from pathlib import Path
 from robustmd.report.aggregate import Group
 from robustmd.report.compute import compute_sheet
 from robustmd.report.content import LEFT_OUT, Report, SectionFiles, SectionReport, relative
-from robustmd.report.estimate import SPREAD_WORDS
+from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.fair import budget_sheet
-from robustmd.report.forest import forest
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.missing import missing_sheet
 from robustmd.report.names import domains_text, is_many, some_text
-from robustmd.report.numbers import range_text, seconds_text
-from robustmd.report.paired import Comparison
+from robustmd.report.paired import Comparison, forest
 from robustmd.report.regret import regret_sheet
 from robustmd.report.renderers import to_html
 from robustmd.report.run_list import RunEntry, entries_sheet

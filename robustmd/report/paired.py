@@ -5,14 +5,14 @@ Batches do not depend on the method, so the differences of one seed's runs carry
 difference of two means.
 """
 
-import dataclasses
+import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
+from robustmd.report.estimate import difference_text, is_percentage
 from robustmd.report.names import clean, is_many
-from robustmd.report.numbers import difference_text, margin, p_text, step_unit
 from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
@@ -20,17 +20,8 @@ from robustmd.report.quantities import (
     Quantity,
 )
 from robustmd.report.selection import Selection
-from robustmd.report.settings_key import frozen, protocol
 from robustmd.report.sheet import Cell, Sheet, field, make_sheet
-from robustmd.report.verdict import (
-    Difference,
-    Word,
-    difference,
-    holm,
-    is_too_coarse,
-    sign_flip_p,
-    word,
-)
+from robustmd.report.verdict import Difference, Word, difference, holm, margin, sign_flip_p, word
 
 # What a method pays where there are many domains: the best of a thousand is one that was lucky.
 MEAN = "mean over the domains"
@@ -39,45 +30,33 @@ ALIKE = "both trained on the same data in the same way"
 
 @dataclass(frozen=True)
 class Comparison:
-    """One method against the baseline in one quantity; a `note` says that it is the price.
+    """One method against another, the baseline, in one quantity; a `note` says that it is the price
+    that the method pays for its worst domain.
 
-    `reference`: the baseline's row, `reference_mean` its mean over the seeds. `resolution`: the
-    steps in which an accuracy can change [points]. `p`: exact paired permutation test, None
-    below 6 seeds; `p_holm`: Holm-adjusted over all comparisons of the table.
+    `reference`: the other's row, `reference_mean` its mean over the seeds. `margin`: half width of
+    the range in which methods count as equivalent; `resolution`: the steps in which an accuracy can
+    change [points]. `p`: exact paired permutation test, None below 6 seeds; `p_holm`: Holm-adjusted
+    over all comparisons of the table. `word`: by the rule of docs/statistics.md.
     """
 
     method: str
     reference: str
     quantity: Quantity
-    note: str
     seeds: tuple[int, ...]
     difference: Difference
     reference_mean: float
-    baseline: str = BASELINES[0]
-    resolution: float = 0.0
-    p: float | None = None
+    margin: float
+    resolution: float
+    p: float | None
+    word: Word
+    note: str = ""
     p_holm: float | None = None
-
-    @property
-    def margin(self) -> float:
-        """Half width of the range in which methods count as equivalent: points, or nats."""
-        return margin(self.quantity.metric, self.reference_mean)
-
-    @property
-    def word(self) -> Word:
-        """The verdict, by the rule of docs/statistics.md."""
-        return word(
-            self.difference,
-            self.p,
-            self.margin,
-            better=self.quantity.metric.better,
-            resolution=self.resolution,
-        )
+    baseline: str = BASELINES[0]
 
     @property
     def said(self) -> str:
         """The word, and why it is "undecided" where the numbers alone would say "equivalent"."""
-        coarse = is_too_coarse(self.difference, self.margin, self.resolution)
+        coarse = self.word == "undecided" and self.difference.is_inside(self.margin)
         return f"{self.word}: resolution is {self.resolution:.3g} points" if coarse else self.word
 
     @property
@@ -90,21 +69,17 @@ class Comparison:
         return clean(f"{measure} on {self.quantity.domain}{self.note}")
 
     @property
-    def is_price(self) -> bool:
-        """Whether it is what the method pays for its worst domain, in test accuracy."""
-        return bool(self.note)
-
-    @property
     def p_text(self) -> str:
         """ "p = 0.031 (Holm 0.094)"; why there is none where there is none."""
         if self.p is None or self.p_holm is None:
             return "no p below n = 6"
-        return f"p = {p_text(self.p)} (Holm {p_text(self.p_holm)})"
+        return f"p = {_p_text(self.p)} (Holm {_p_text(self.p_holm)})"
 
     @property
     def unit(self) -> str:
-        """Of the difference."""
-        return step_unit(self.quantity.metric)
+        """Of the difference: "points", "nats"."""
+        metric = self.quantity.metric
+        return "points" if is_percentage(metric) else metric.unit
 
     @property
     def mean_text(self) -> str:
@@ -126,6 +101,29 @@ class Comparison:
         return f"{self.method} − {self.reference}, {self.what}: {numbers}: {self.said}"
 
 
+def _p_text(p: float) -> str:
+    """Two significant digits: "0.031"; "<0.0001" below that."""
+    if p < 1e-4:
+        return "<0.0001"
+    return f"{p:.2f}" if p >= 0.1 else f"{p:.{1 - math.floor(math.log10(p))}f}"
+
+
+def compared(group: Group, reference: Group, quantity: Quantity) -> Comparison | None:
+    """Over the seeds that both have; None where there is none."""
+    pairs = group.beside(reference, quantity)
+    if not pairs:
+        return None
+    paired = [ours - theirs for ours, theirs in pairs.values()]
+    found, p = difference(paired), sign_flip_p(paired)
+    mean = statistics.fmean(theirs for _, theirs in pairs.values())
+    within = margin(quantity.metric, mean)
+    runs = [one for one in (*group.selected, *reference.selected) if one.seed in pairs]
+    step = max(map(quantity.resolution, runs))
+    said = word(found, p, within, better=quantity.metric.better, resolution=step)
+    names = group.label, reference.label, quantity, tuple(pairs)
+    return Comparison(*names, found, mean, within, step, p, said)
+
+
 def comparisons(section: Section) -> tuple[Comparison, ...]:
     """Every mixture against the baseline of the same data and training, over the seeds both have.
 
@@ -135,69 +133,91 @@ def comparisons(section: Section) -> tuple[Comparison, ...]:
     found: list[Comparison] = []
     for group in section.mixtures:
         reference = reference_for(group, section)
-        if reference is not None and reference is not group:
-            found += _against(reference, group, section)
+        if reference is None or reference is group:
+            continue
+        price, note = _price(group, reference, section)
+        for quantity in (WORST_TRAIN_LOSS, WORST_TEST_ACCURACY, price):
+            one = compared(group, reference, quantity)
+            if one is not None:
+                said = note if quantity is price else ""
+                found.append(replace(one, note=said, baseline=section.baseline))
     adjusted = holm([one.p for one in found])
-    return tuple(dataclasses.replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
+    return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
 
 
-def _against(reference: Group, group: Group, section: Section) -> list[Comparison]:
-    seeds = tuple(sorted(set(group.seeds) & set(reference.seeds)))
-    if not seeds:
-        return []
-    price = (MEAN_TEST_ACCURACY, MEAN)
-    if not is_many(section.domains):
-        best = _best_domain(reference, section.domains, seeds)
-        price = (Quantity("accuracy", "test", best), f", {section.baseline}'s best domain")
-    quantities = ((WORST_TRAIN_LOSS, ""), (WORST_TEST_ACCURACY, ""), price)
-    found = []
-    for quantity, note in quantities:
-        pairs = group.beside(reference, quantity).values()
-        paired = [ours - theirs for ours, theirs in pairs]
-        compared = [one for one in (*group.selected, *reference.selected) if one.seed in seeds]
-        found.append(
-            Comparison(
-                method=group.label,
-                reference=reference.label,
-                quantity=quantity,
-                note=note,
-                seeds=seeds,
-                difference=difference(paired),
-                reference_mean=statistics.fmean(theirs for _, theirs in pairs),
-                baseline=section.baseline,
-                resolution=max(map(quantity.resolution, compared)),
-                p=sign_flip_p(paired),
-            )
-        )
-    return found
+def _price(group: Group, reference: Group, section: Section) -> tuple[Quantity, str]:
+    """The quantity that is the price, and what it is."""
+    if is_many(section.domains):
+        return MEAN_TEST_ACCURACY, MEAN
+    seeds = set(group.seeds) & set(reference.seeds)
+
+    def total(quantity: Quantity) -> float:
+        return math.fsum(x for seed, x in reference.by_seed(quantity).items() if seed in seeds)
+
+    each = (Quantity("accuracy", "test", domain) for domain in section.domains)
+    return max(each, key=total), f", {section.baseline}'s best domain"
 
 
 def reference_for(group: Group, section: Section) -> Group | None:
     """The section's baseline, trained on the same data in the same way; of several the first."""
-    wanted = frozen(protocol(group.settings))
-    for other in section.groups:
-        if is_baseline(other, section.baseline) and frozen(protocol(other.settings)) == wanted:
-            return other
-    return None
+    alike = (g for g in section.groups if g.settings.protocol == group.settings.protocol)
+    return next((g for g in alike if is_baseline(g, section.baseline)), None)
 
 
-def _best_domain(group: Group, domains: Sequence[str], seeds: Sequence[int]) -> str:
-    def mean(domain: str) -> float:
-        by_seed = group.by_seed(Quantity("accuracy", "test", domain))
-        return statistics.fmean(by_seed[seed] for seed in seeds)
+@dataclass(frozen=True)
+class Forest:
+    """What a forest plot shows: each method's difference to the baseline in worst test accuracy,
+    and in the price, None where there is none; at least one row."""
 
-    return max(domains, key=mean)
+    rows: tuple[tuple[Comparison, Comparison | None], ...]
+
+    @property
+    def baseline(self) -> str:
+        return self.rows[0][0].baseline
+
+    @property
+    def margin(self) -> float:
+        """Points, within which a difference counts as equivalent."""
+        return self.rows[0][0].margin
+
+    @property
+    def price(self) -> str:
+        """What the price is: the mean over the domains, or the baseline's best domain."""
+        is_mean = any(price and price.note == MEAN for _, price in self.rows)
+        return MEAN if is_mean else f"{self.baseline}’s best domain"
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """Points that drawings of gains and of prices reach to."""
+        gains = [gain for gain, _ in self.rows]
+        return _scale(gains), _scale([price for _, price in self.rows if price] or gains)
+
+
+def forest(found: Sequence[Comparison]) -> Forest | None:
+    """None where nothing can be compared."""
+    prices = {one.method: one for one in found if one.note}
+    gains = [one for one in found if one.quantity == WORST_TEST_ACCURACY]
+    return Forest(tuple((one, prices.get(one.method)) for one in gains)) if gains else None
+
+
+def _scale(rows: Iterable[Comparison]) -> float:
+    """All intervals, but no more than four times the largest mean, so that two seeds that disagree
+    do not make the rest invisible."""
+    rows = list(rows)
+    means = max(max(abs(one.difference.mean), one.margin) for one in rows)
+    ends = [abs(end) for one in rows for end in one.difference.interval or ()]
+    return 1.15 * min(max([means, *ends]), 4 * means)
 
 
 def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = ALIKE) -> Sheet:
     """A row a comparison. `how`: what the two runs of a pair share, beside their seed."""
     baseline = next((one.baseline for one in found), BASELINES[0])
+
+    def row(one: Comparison) -> Cell:
+        return Cell(f"{one.method} − {one.reference}", (one.method, one.reference))
+
     fields = [
-        field(
-            f"method − {baseline}",
-            lambda one: Cell(f"{one.method} − {one.reference}", (one.method, one.reference)),
-            *("method", "reference"),
-        ),
+        field(f"method − {baseline}", row, "method", "reference"),
         field("quantity", lambda one: one.what, "quantity"),
         field(None, lambda one: one.unit, "unit"),
         field(
@@ -225,19 +245,14 @@ def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = A
 
 def _caption(baseline: str, selection: Selection, how: str) -> str:
     """What the numbers are, and the rule behind the word."""
-    why = (
-        ""
-        if baseline == BASELINES[0]
-        else (
-            f"{baseline} is what --baseline asks for, or the first of {', '.join(BASELINES)} here; "
-        )
-    )
+    why = f"{baseline} is what --baseline asks for, or the first of {', '.join(BASELINES)} here; "
     return (
-        f"Paired by seed: method − {baseline}, {how}; {why}every "
-        f"value is of {selection.words}. Mean of the differences, 95 % t interval, exact paired "
-        "permutation p (two-sided; Holm: adjusted over this table; none below n = 6), n = number "
-        "of seeds both have. Equivalent: the interval lies inside ±0.5 points, where one test "
-        f"image (the resolution) is less than that, or ±5 % of {baseline}'s loss. Better or worse: "
+        f"Paired by seed: method − {baseline}, {how}; {'' if baseline == BASELINES[0] else why}"
+        f"every value is of {selection.words}. Mean of the differences, 95 % t interval, exact "
+        "paired permutation p (two-sided; Holm: adjusted over this table; none below n = 6), n = "
+        "number of seeds both have. Equivalent: the interval lies inside ±0.5 points, where one "
+        "test image (the resolution) is less than that, or ±5 % of "
+        f"{baseline}'s loss. Better or worse: "
         "it excludes 0 at 98.3 % too (three quantities are looked at, 5 % for all of them) and, "
         "where there is a p, p ≤ 0.05. Undecided: anything else, and n < 3. "
         "Training loss: smaller is better; accuracy: larger."

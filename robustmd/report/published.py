@@ -4,22 +4,10 @@ How many seeds they are of is not stated there. The worst training loss is not i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 SOURCE = "Qian et al., AAAI-19"
-
-
-@dataclass(frozen=True)
-class PublishedRow:
-    """One row: `by_domain[name]` is (loss_tr, acc_tr, acc_te), `worst` is (acc_tr, acc_te)."""
-
-    method: str
-    by_domain: dict[str, tuple[str, str, str]]
-    worst: tuple[str, str]
-
-
 # Of each row: loss_tr, acc_tr, acc_te by domain, then the worst acc_tr and acc_te.
-_PRINTED = {
+PRINTED = {
     ("digits", ("mnist", "svhn")): {
         "Individual MNIST": "0.001 100.00 98.81 4.01 30.80 29.58 30.80 29.58",
         "Individual SVHN": "1.91 66.66 68.25 0.10 97.11 91.84 66.66 68.25",
@@ -36,20 +24,15 @@ _PRINTED = {
 }
 
 
-def _row(method: str, text: str, domains: Sequence[str]) -> PublishedRow:
-    *by_domain, acc_tr, acc_te = text.split()
-    threes = zip(by_domain[::3], by_domain[1::3], by_domain[2::3], strict=True)
-    return PublishedRow(method, dict(zip(domains, threes, strict=True)), (acc_tr, acc_te))
-
-
-PUBLISHED = {
-    data: tuple(_row(method, text, domains) for method, text in rows.items())
-    for (data, domains), rows in _PRINTED.items()
-}
-
-
-def published_rows(data: str, domains: Sequence[str]) -> tuple[PublishedRow, ...]:
-    """The paper's rows for a data set over exactly these domains, in whatever order; () if none."""
-    rows = PUBLISHED.get(data, ())
-    wanted = {domain.lower() for domain in domains}
-    return rows if rows and wanted == set(rows[0].by_domain) else ()
+def published_rows(data: str, domains: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """(method, its numbers as printed): loss_tr, acc_tr, acc_te of each of the domains in their
+    order, then the worst acc_tr and acc_te. Empty unless the paper has the data set with exactly
+    these domains."""
+    wanted = [domain.lower() for domain in domains]
+    for (name, printed), rows in PRINTED.items():
+        if name == data and sorted(printed) == sorted(wanted):
+            places = [3 * printed.index(domain) for domain in wanted]
+            order = [*(place + i for place in places for i in range(3)), -2, -1]
+            cells = {method: text.split() for method, text in rows.items()}
+            return [(method, tuple(row[i] for i in order)) for method, row in cells.items()]
+    return []

@@ -1,25 +1,20 @@
 """The quantities of the paper's tables, each read from what was selected of a run."""
 
 import math
-import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-import robustmd.metrics  # noqa: F401 - registers them
 from robustmd.metrics import worst, worst_tenth
 from robustmd.registry import METRICS, Metric
+from robustmd.report.estimate import is_percentage
 from robustmd.report.names import clean, is_many
-from robustmd.report.numbers import is_percentage
-from robustmd.report.selection import AVERAGED, Selected
+from robustmd.report.selection import Selected
 from robustmd.runs.run import Run
 
 UNSEEN = "(unseen)"
-AVERAGED_WORD = "(averaged)"
 Over = Literal["worst", "worst tenth", "mean", "adjusted"]
 _WITHIN = {"worst": worst, "worst tenth": worst_tenth}  # taken within each measurement
-
-
 LOSS, ACCURACY = METRICS["loss"], METRICS["accuracy"]
 SHORT = {"accuracy": "acc"}  # in headings
 
@@ -42,25 +37,27 @@ class Quantity:
     domain: str | None = None
     over: Over = "worst"
     unseen: bool = False
+    recorded: Metric | None = None  # as the runs describe one whose code is not here
 
     def of(self, run: Selected) -> float:
         """The value in this run; NaN where the unseen domain has no sound measurement of it."""
         if self.unseen:
-            return self._of_unseen(run.unseen)
+            if run.unseen is None or self.split not in run.unseen.splits:
+                return math.nan
+            return replace(self, unseen=False).of(run.unseen)
         values = run.values(self.kind, self.split)
         if self.domain is not None:
             return float(values[:, run.places[self.domain]].mean())
         if self.over in _WITHIN:
             return float(_WITHIN[self.over](values, self.metric.better).mean())
-        means = run.means(self.kind, self.split)
-        if self.over == "mean":
-            return statistics.fmean(means)
-        return float(sum(w * x for w, x in zip(self._weights(run), means, strict=True)))
+        counts = self._counts(run)
+        products = (n * x for n, x in zip(counts, values.mean(axis=0), strict=True))
+        return math.fsum(products) / sum(counts)
 
-    def _weights(self, run: Selected) -> list[float]:
+    def _counts(self, run: Selected) -> list[int]:
         """What each domain counts in the mean, or in the adjusted one."""
-        sizes = [run.training_size(d) if self.over == "adjusted" else 1 for d in run.domains]
-        return [size / sum(sizes) for size in sizes]
+        adjusted = self.over == "adjusted"
+        return [run.run.final["train"][d].examples if adjusted else 1 for d in run.domains]
 
     def resolution(self, run: Selected) -> float:
         """What one example more or less changes in this run [points]; 0 for a loss, which is
@@ -69,17 +66,13 @@ class Quantity:
             return 0.0
         if self.domain is not None or self.over in _WITHIN:
             return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
-        pairs = zip(self._weights(run), run.domains, strict=True)
-        return max(100.0 * weight / run.examples(self.split, d) for weight, d in pairs)
-
-    def _of_unseen(self, beside: Selected | None) -> float:
-        if beside is None or self.split not in beside.splits:
-            return math.nan
-        return replace(self, unseen=False).of(beside)
+        counts = self._counts(run)
+        pairs = zip(counts, run.domains, strict=True)
+        return max(100.0 * n / sum(counts) / run.examples(self.split, d) for n, d in pairs)
 
     @property
     def metric(self) -> Metric:
-        return METRICS[self.kind]
+        return self.recorded or METRICS[self.kind]
 
     @property
     def is_worst(self) -> bool:
@@ -146,11 +139,19 @@ def summary_quantities() -> tuple[Quantity, ...]:
     return tuple(replace(quantity, over=over) for over in overs for quantity in PAPERS)
 
 
-def averaged(quantity: Quantity) -> Quantity:
-    """The same of W̄ = (1/T) Σ_t W_t in place of W_T."""
-    return replace(quantity, split=quantity.split + AVERAGED)
+def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:
+    """What summary.json says of the metrics that the run measured beside loss and accuracy, as far
+    as it is sound; the module that one came from is not imported."""
+    recorded = summary.get("metrics")
+    metrics = []
+    for name, about in recorded.items() if isinstance(recorded, dict) else ():
+        found = about if isinstance(about, dict) else {}
+        unit, better, decimals = (found.get(key) for key in ("unit", "better", "decimals"))
+        if isinstance(unit, str) and better in ("smaller", "larger") and decimals in range(7):
+            metric = Metric(clean(name), clean(unit), better, int(decimals), _not_here)  # type: ignore[arg-type]
+            metrics.append(metric)
+    return metrics
 
 
-def returns_average(selected: Selected) -> bool:
-    """Whether the run measured W̄ as well (Alg. 1 returns it)."""
-    return all(f"{split}{AVERAGED}" in selected.splits for split in ("train", "test"))
+def _not_here(logits: object, labels: object) -> float:
+    raise TypeError("a report measures nothing")

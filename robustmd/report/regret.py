@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SPREAD_WORDS, Estimate, estimate
-from robustmd.report.numbers import estimate_cell, value_text
+from robustmd.report.aggregate import Section
+from robustmd.report.estimate import (
+    SPREAD_WORDS,
+    Estimate,
+    estimate,
+    estimate_cell,
+    value_text,
+)
 from robustmd.report.quantities import LOSS
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 from robustmd.runs.run import Problem, Run
@@ -27,40 +32,38 @@ CAPTION = (
 class Regret:
     """Of one run, per update [nats]; `bound` is None where none is proved, `mu` is its μ_obs."""
 
+    run: Run
     measured: float
     bound: float | None
     mu: float
 
-    @property
-    def is_within_bound(self) -> bool:
-        return self.bound is None or self.measured <= self.bound + ROUNDING
-
 
 @dataclass(frozen=True)
 class RegretRow:
-    """A group's runs that recorded a regret, by seed."""
+    """The runs of a group that recorded a regret, by seed."""
 
     label: str
-    runs: tuple[tuple[Run, Regret], ...]
+    regrets: tuple[Regret, ...]
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        return tuple(run.seed for run, _ in self.runs)
+        return tuple(one.run.seed for one in self.regrets)
 
     @property
     def measured(self) -> Estimate:
-        return estimate(regret.measured for _, regret in self.runs)
+        return estimate(one.measured for one in self.regrets)
 
     @property
     def bound(self) -> Estimate | None:
         """Over the seeds; None unless every run has one."""
-        bounds = [regret.bound for _, regret in self.runs if regret.bound is not None]
-        return estimate(bounds) if len(bounds) == len(self.runs) else None
+        bounds = [one.bound for one in self.regrets if one.bound is not None]
+        return estimate(bounds) if len(bounds) == len(self.regrets) else None
 
     @property
-    def broken(self) -> tuple[tuple[Run, Regret], ...]:
-        """The runs above their bound."""
-        return tuple(pair for pair in self.runs if not pair[1].is_within_bound)
+    def broken(self) -> tuple[Regret, ...]:
+        """Those above their bound."""
+        bounded = (one for one in self.regrets if one.bound is not None)
+        return tuple(one for one in bounded if one.measured > one.bound + ROUNDING)  # type: ignore[operator]
 
     @property
     def holds(self) -> Literal["yes", "NO", "–"]:
@@ -70,32 +73,27 @@ class RegretRow:
         return "–" if self.bound is None else "yes"
 
 
-def regret_of(run: Run) -> Regret | None:
+def _regret(run: Run) -> Regret | None:
     """What the run recorded; None where it recorded none, or nothing that could be a regret."""
     recorded = run.summary.get("regret")
     if not isinstance(recorded, dict):
         return None
-    measured, bound, mu = (_number(recorded.get(key)) for key in ("measured", "bound", "mu"))
-    is_bound_lost = bound is None and recorded.get("bound") is not None
-    if measured is None or mu is None or is_bound_lost:
-        return None
-    return Regret(measured, bound, mu)
+    measured, mu, bound = (recorded.get(key) for key in ("measured", "mu", "bound"))
+    if all(map(_is_number, (measured, mu, 0.0 if bound is None else bound))):
+        return Regret(run, measured, bound, mu)  # type: ignore[arg-type]
+    return None
 
 
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
 
 
 def regret_rows(section: Section) -> tuple[RegretRow, ...]:
     """A row for each group of which a run recorded its regret."""
-    rows = (_row(group) for group in section.groups)
-    return tuple(row for row in rows if row.runs)
-
-
-def _row(group: Group) -> RegretRow:
-    pairs = ((run, regret_of(run)) for run in group.runs)
-    return RegretRow(group.label, tuple((run, found) for run, found in pairs if found is not None))
+    found = ((group.label, tuple(map(_regret, group.runs))) for group in section.groups)
+    rows = (RegretRow(label, tuple(filter(None, regrets))) for label, regrets in found)
+    return tuple(row for row in rows if row.regrets)
 
 
 def unreadable_regrets(section: Section) -> list[Problem]:
@@ -104,32 +102,36 @@ def unreadable_regrets(section: Section) -> list[Problem]:
     return [
         Problem(run.path, reason, "remark", run)
         for run in section.runs
-        if run.summary.get("regret") is not None and regret_of(run) is None
+        if run.summary.get("regret") is not None and _regret(run) is None
     ]
 
 
 def alarms(rows: Sequence[RegretRow]) -> list[str]:
     """One line for each run that broke its bound: numbers, and where it lies."""
     return [
-        f"BOUND BROKEN by {row.label}, seed {run.seed}: measured regret {regret.measured:.6g} is "
-        f"above the proved bound {regret.bound:.6g} ({run.path.relative_to(run.root).as_posix()}). "
+        f"BOUND BROKEN by {row.label}, seed {one.run.seed}: measured regret {one.measured:.6g} is "
+        f"above the proved bound {one.bound:.6g} ({one.run.place}). "
         "This is a mistake in the software, not in the run: please report it with that folder"
         for row in rows
-        for run, regret in row.broken
+        for one in row.broken
     ]
 
 
 def regret_sheet(rows: Sequence[RegretRow]) -> Sheet:
     """A row a method, and an alarm for every broken bound; a CSV file has the largest μ_obs too."""
+
+    def holds(row: RegretRow) -> Cell:
+        return Cell(row.holds, (row.holds.strip(NOTHING),), mark="broken" if row.broken else "")
+
     fields = [
         field("method", lambda row: row.label, "method"),
-        field("n", lambda row: len(row.runs), "n", kind="number"),
+        field("n", lambda row: len(row.regrets), "n", kind="number"),
         field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
         field("measured regret", measured_cell, "measured_mean", "measured_std", kind="number"),
         field("proved bound", bound_cell, "bound_mean", kind="number"),
-        field(None, lambda row: max(regret.mu for _, regret in row.runs), "mu_max"),
-        field("holds", _holds, "holds"),
-        field(None, lambda row: " ".join(str(run.seed) for run, _ in row.broken), "broken_seeds"),
+        field(None, lambda row: max(one.mu for one in row.regrets), "mu_max"),
+        field("holds", holds, "holds"),
+        field(None, lambda row: " ".join(str(one.run.seed) for one in row.broken), "broken_seeds"),
     ]
     name = "regret of the adversary"
     return make_sheet(name, rows, fields, caption=CAPTION, alarms=tuple(alarms(rows)))
@@ -143,12 +145,6 @@ def measured_cell(row: RegretRow) -> Cell:
 
 def bound_cell(row: RegretRow) -> Cell:
     """The mean over the seeds."""
-    return (
-        Cell(NOTHING, (None,))
-        if row.bound is None
-        else Cell(value_text(LOSS, row.bound.mean), (row.bound.mean,))
-    )
-
-
-def _holds(row: RegretRow) -> Cell:
-    return Cell(row.holds, (row.holds.strip(NOTHING),), mark="broken" if row.broken else "")
+    if row.bound is None:
+        return Cell(NOTHING, (None,))
+    return Cell(value_text(LOSS, row.bound.mean), (row.bound.mean,))

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from robustmd.errors import UserError
-from robustmd.report.compare import TreeComparison, compare_trees
-from robustmd.report.compare_page import compare_markdown, pairings_sheet
+from robustmd.report.compare import TreeComparison, compare_markdown, compare_trees, pairings_sheet
 from robustmd.report.content import (
     DrawnFile,
     Report,

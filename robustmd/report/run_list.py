@@ -8,9 +8,9 @@ from pathlib import Path
 
 from robustmd.report.aggregate import Section, measured_as, seed_of
 from robustmd.report.compute import total_seconds
+from robustmd.report.estimate import seconds_text
 from robustmd.report.messages import said
 from robustmd.report.names import clean, is_many
-from robustmd.report.numbers import seconds_text
 from robustmd.report.quantities import Quantity, table_quantities
 from robustmd.report.selection import Selected
 from robustmd.report.settings_key import UNSET, differing, settings_of, short_key, shown_value

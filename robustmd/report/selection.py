@@ -4,23 +4,26 @@ No rule looks at the test set: `final` and `last5` look at nothing, `best-val` a
 split alone.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
-from robustmd.runs.run import Run, Series
+from robustmd.report.names import clean
+from robustmd.runs import files
+from robustmd.runs.run import MEASURED, Run, Series
+from robustmd.runs.untrusted import Unreadable, read_table
 
 AVERAGED = "_averaged"  # ends the splits that a run measured W̄ on, the mean of its iterates
 WINDOW = 5
-DEFAULT = "last5"
 WORDS = {
     "final": "the final measurement (after the last iteration)",
     "last5": "the mean of the last five measurements (fewer where a run made fewer)",
     "best-val": "the measurement with the smallest worst-case validation loss",
 }
+History = Mapping[str, Series]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Selected:
     """
 
     run: Run
-    _series: Mapping[str, Series]
+    _series: History
     unseen: "Selected | None" = None
 
     @property
@@ -54,7 +57,7 @@ class Selected:
 
     def values(self, metric: str, split: str) -> np.ndarray:
         """Of every selected measurement and domain, [n, K]."""
-        return self._series[split].values(metric)
+        return self._series[split].values(metric) if metric in MEASURED else self.further[metric]
 
     def means(self, metric: str, split: str) -> np.ndarray:
         """Of each domain over the selected measurements, [K]."""
@@ -65,10 +68,6 @@ class Selected:
         """How many of the domain were measured: the fewest, where measurements differ."""
         return int(self._series[split].examples[:, self.places[domain]].min())
 
-    def training_size(self, domain: str) -> int:
-        """Examples of the domain's training set, which the last measurement takes whole."""
-        return self.run.final["train"][domain].examples
-
     def worst_domain(self, split: str) -> str:
         """argmin_k Acc_k, the first of equals."""
         return self.domains[int(self.means("accuracy", split).argmin())]
@@ -77,6 +76,24 @@ class Selected:
     def places(self) -> Mapping[str, int]:
         """{domain: its place}."""
         return {name: place for place, name in enumerate(self.domains)}
+
+    @cached_property
+    def further(self) -> Mapping[str, np.ndarray]:
+        """{metric: [n, K] on the test sets} of what was measured beside loss and accuracy; NaN
+        where a domain was not."""
+        path = self.run.path / files.MEASURES
+        try:
+            frame = pd.DataFrame(read_table(path), columns=[*files.COLUMNS[path.name]])
+        except Unreadable:
+            return {}
+        tested = frame[(frame["split"] == "test") & frame["domain"].isin(self.domains)]
+        times = list(self.iterations("test"))
+        return {
+            clean(str(metric)): rows.pivot_table("value", "iteration", "domain", "last")
+            .reindex(index=times, columns=list(self.domains))
+            .to_numpy(float)
+            for metric, rows in tested[tested["iteration"].isin(times)].groupby("metric")
+        }
 
     @property
     def subset(self) -> int | None:
@@ -91,11 +108,7 @@ class Selected:
 class Selection:
     """`name`: "final", "last5" or "best-val"."""
 
-    name: str = DEFAULT
-
-    def __post_init__(self) -> None:
-        if self.name not in WORDS:
-            raise ValueError(f"selection {self.name!r}: must be one of {', '.join(WORDS)}")
+    name: str = "last5"
 
     @property
     def words(self) -> str:
@@ -108,31 +121,31 @@ class Selection:
         The averaged model's splits are selected by themselves, and left out where the rule has
         nothing to go by.
         """
-        last = [split for split in run.history if not split.endswith(AVERAGED)]
-        averaged = [split for split in run.history if split.endswith(AVERAGED)]
-        chosen = _RULES[self.name]({split: run.history[split] for split in last}, "")
-        if chosen is None:
+        rule = _RULES[self.name]
+        last = {name: s for name, s in run.history.items() if not name.endswith(AVERAGED)}
+        averaged = {name: s for name, s in run.history.items() if name.endswith(AVERAGED)}
+        chosen = rule(last, "val")
+        if not chosen:
             return None
-        means = _RULES[self.name]({split: run.history[split] for split in averaged}, AVERAGED)
-        chosen |= means or {}
+        chosen |= rule(averaged, f"val{AVERAGED}")
         return Selected(run, chosen, _unseen(run, chosen))
 
 
-def _unseen(run: Run, chosen: Mapping[str, Series]) -> Selected | None:
-    """The unseen domains at the iterations that the others chose."""
+def _unseen(run: Run, chosen: History) -> Selected | None:
+    """The unseen domains' measurements at the iterations that the others chose."""
     if not run.unseen:
         return None
-    there = [split for split in chosen if split in run.unseen_history]
-    found = {split: run.unseen_history[split].at(chosen[split].iterations) for split in there}
-    of_them = dataclasses.replace(run, measured=run.unseen, unseen=())
-    return Selected(of_them, {s: part for s, part in found.items() if len(part.iterations)})
+    there = [name for name in chosen if name in run.unseen_history]
+    found = {name: run.unseen_history[name].at(chosen[name].iterations) for name in there}
+    of_them = replace(run, measured=run.unseen, unseen=())
+    return Selected(of_them, {name: part for name, part in found.items() if len(part.iterations)})
 
 
-def _final(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:
+def _final(history: History, _: str) -> dict[str, Series]:
     return {split: s.at(s.iterations[-1:]) for split, s in history.items() if len(s.iterations)}
 
 
-def _last5(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:
+def _last5(history: History, _: str) -> dict[str, Series]:
     """Of the last five measurements after training began those that are whole."""
     found = {}
     for split, series in history.items():
@@ -143,18 +156,21 @@ def _last5(history: Mapping[str, Series], _: str) -> dict[str, Series] | None:
     return found
 
 
-def _best_val(history: Mapping[str, Series], ending: str) -> dict[str, Series] | None:
-    """argmin_t max_k f_k(W_t) on val, the earliest of equals, where all splits were measured."""
-    val = history.get(f"val{ending}")
-    if val is None:
-        return None
+def _best_val(history: History, validation: str) -> dict[str, Series]:
+    """argmin_t max_k f_k(W_t) on validation, the earliest of equals, where all splits were
+    measured."""
+    if validation not in history:
+        return {}
     common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
-    candidates = val.at(np.array(sorted(common), np.int64))
+    candidates = history[validation].at(np.array(sorted(common), np.int64))
     if not len(candidates.iterations):
-        return None
+        return {}
     best = candidates.iterations[[int(candidates.worst_loss.argmin())]]
     return {split: series.at(best) for split, series in history.items()}
 
 
-_Rule = Callable[[Mapping[str, Series], str], dict[str, Series] | None]
-_RULES: Mapping[str, _Rule] = {"final": _final, "last5": _last5, "best-val": _best_val}
+_RULES: Mapping[str, Callable[[History, str], dict[str, Series]]] = {
+    "final": _final,
+    "last5": _last5,
+    "best-val": _best_val,
+}

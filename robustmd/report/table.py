@@ -1,29 +1,27 @@
 """The paper's table of one data set: methods as rows, the published rows beneath."""
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from robustmd.metrics import tenth
-from robustmd.report.aggregate import Group, Section, measured_as
-from robustmd.report.domains_table import WorstDomain, worst_domain
-from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind
+from robustmd.report.aggregate import AVERAGED_WORD, Group, Section, measured_as
+from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind, estimate_cell, value_text
 from robustmd.report.messages import messages, other_warnings
 from robustmd.report.names import is_many
-from robustmd.report.numbers import estimate_cell, value_text
 from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import (
     ADJUSTED_TEST_ACCURACY,
-    AVERAGED_WORD,
     UNSEEN,
     WORST_TEST_ACCURACY,
     Quantity,
     table_quantities,
 )
-from robustmd.report.selection import DEFAULT, Selection
+from robustmd.report.selection import Selection
 from robustmd.report.sheet import NOTHING, Cell, Field, Mark, Sheet, field, make_sheet
 
 Value = Estimate | str | None  # ours; published, as printed; published nowhere
+NO_DOMAIN = Cell(NOTHING, (None, None))
 LETTERS = {1: "footnotesize", 2: "footnotesize", 3: "scriptsize"}  # by domains, of more tiny
 
 
@@ -33,7 +31,7 @@ class Row:
 
     `configurations`: how many of this method were run; `warnings`: what must be known of its runs,
     each once, with how many runs it holds for; `notes`: what they noted of their data and settings.
-    `worst_domain` of many domains; None where all are shown.
+    `worst_domain` is named where domains are many.
     """
 
     label: str
@@ -43,24 +41,23 @@ class Row:
     configurations: int = 1
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    worst_domain: WorstDomain | None = None
+    worst_domain: Cell = NO_DOMAIN
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns are the paper's: loss_tr, acc_tr, acc_te of each domain, then the worst ones; and the
-    mean test accuracy, and the adjusted one where sizes differ. Of many domains those of each are
-    not shown, but the worst tenth is. Last the test accuracy of `unseen` domains. `selection` and
-    `spread` hold for every row."""
+    """Columns are `table_quantities`: of many domains those of each are not shown. `selection` and
+    `spread` hold for every row; `subset`: the fewest training examples of a domain in a measurement
+    before the last; `about` is said before all else."""
 
     data: str
     domains: tuple[str, ...]
     columns: tuple[Quantity, ...]
     rows: tuple[Row, ...]
-    selection: Selection = Selection(DEFAULT)
+    selection: Selection = Selection()
     spread: SpreadKind = "std"
-    subset: int | None = None  # fewest training examples a domain in a measurement that is used
-    about: str = ""  # what is said before all else
+    subset: int | None = None
+    about: str = ""
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -76,11 +73,6 @@ class Table:
         """Whether a reader is shown the column; a CSV file has all."""
         return column.domain is None or not is_many(self.unseen if column.unseen else self.domains)
 
-    def where(self, column: Quantity) -> str:
-        """What a column is of; beside unseen domains "worst trained"."""
-        is_apart = self.unseen and column.domain is None and not column.unseen
-        return f"{column.where} trained" if is_apart else column.where
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """ "opt λ=0.01: nearly all weight on svhn (3 of 5 runs)", for all rows."""
@@ -89,16 +81,14 @@ class Table:
     @property
     def notes(self) -> tuple[str, ...]:
         """What runs noted, each line once with the rows that it holds for."""
-        rows: dict[str, list[str]] = {}
-        for row in self.rows:
-            for line in row.notes:
-                rows.setdefault(line, []).append(row.label)
+        lines = dict.fromkeys(line for row in self.rows for line in row.notes)
+        rows = {line: [row.label for row in self.rows if line in row.notes] for line in lines}
         return tuple(f"{', '.join(labels)}: {line}" for line, labels in rows.items())
 
     @property
     def caption(self) -> str:
         """What the numbers are: for every format the same words."""
-        return self.about + "".join(_caption(self))
+        return self.about + " ".join(_caption(self))
 
     @property
     def sheet(self) -> Sheet:
@@ -113,10 +103,10 @@ class Table:
             letters=LETTERS.get(len(self.domains) or 1, "tiny"),
         )
         rows = (
-            dataclasses.replace(line, published=row.published, warned=bool(row.warnings))
+            replace(line, published=row.published, warned=bool(row.warnings))
             for line, row in zip(sheet.rows, self.rows, strict=True)
         )
-        return dataclasses.replace(sheet, rows=tuple(rows))
+        return replace(sheet, rows=tuple(rows))
 
     @property
     def worst_first(self) -> Sheet:
@@ -136,20 +126,6 @@ class Table:
         order = ["method", *numbers[:place], *counts, *numbers[place:]]
         return self.sheet.arranged(dict.fromkeys(order))
 
-    def mark(self, value: Value, column: Quantity) -> Mark:
-        """Whether a worst-case value is the column's best or second of our rows: by the means as
-        printed, so that equal numbers are marked alike."""
-        if not column.is_worst or not isinstance(value, Estimate):
-            return ""
-        place = self.columns.index(column)
-        ours = [x for row in self.rows if isinstance(x := row.cells[place], Estimate)]
-        printed = {float(value_text(column.metric, x.mean)) for x in ours}
-        ranked = sorted(printed, reverse=column.metric.better == "larger")[:2]
-        own = float(value_text(column.metric, value.mean))
-        if len(printed) < 2 or own not in ranked:
-            return ""
-        return "best" if own == ranked[0] else "second"
-
 
 def build_table(
     section: Section, selection: Selection | None = None, spread: SpreadKind = "std"
@@ -160,21 +136,13 @@ def build_table(
     """
     columns = table_quantities(section.domains, section.runs)
     rows = [row for group in section.groups for row in _rows(group, columns)]
-    for line in published_rows(section.data, section.domains):
-        by_domain = [cell for name in section.domains for cell in line.by_domain[name.lower()]]
-        cells = (*by_domain, *line.worst)
-        unknown = (None,) * (len(columns) - len(cells))
-        rows.append(Row(line.method, (), (*cells, *unknown), published=True))
+    for method, printed in published_rows(section.data, section.domains):
+        unknown = (None,) * (len(columns) - len(printed))
+        rows.append(Row(method, (), (*printed, *unknown), published=True))
     subsets = [one.subset for group in section.groups for one in group.selected]
-    return Table(
-        section.data,
-        section.domains,
-        columns,
-        tuple(rows),
-        selection or Selection(),
-        spread,
-        min((size for size in subsets if size is not None), default=None),
-    )
+    fewest = min((size for size in subsets if size is not None), default=None)
+    rule = selection or Selection()
+    return Table(section.data, section.domains, columns, tuple(rows), rule, spread, fewest)
 
 
 def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
@@ -186,53 +154,59 @@ def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
             tuple(map(group.estimate, quantities)),
             configurations=group.configurations,
             # on the split of the last column: the test set
-            worst_domain=worst_domain(group, quantities[-1].split) if many else None,
+            worst_domain=_worst_domain(group, quantities[-1].split) if many else NO_DOMAIN,
         )
         for label, quantities in measured_as(group, columns)
     ]
     warnings = (*messages(group.runs, "warnings"), *other_warnings(group))
-    notes = messages(group.runs, "notes")
-    return [dataclasses.replace(rows[0], warnings=warnings, notes=notes), *rows[1:]]
+    rows[0] = replace(rows[0], warnings=warnings, notes=messages(group.runs, "notes"))
+    return rows
+
+
+def _worst_domain(group: Group, split: str) -> Cell:
+    """The domain that is the worst in most of the group's runs, of equals the first seed's:
+    "rotate_90_sigma_76", beside it "(2 of 3)"; the name alone where there is one run."""
+    counts = Counter(one.worst_domain(split) for one in group.selected)
+    (name, runs), *_ = counts.most_common(1)
+    of = len(group.selected)
+    return Cell(name, (name, runs), "" if of == 1 else f"({runs} of {of})")
 
 
 def _fields(table: Table) -> list[Field]:
     """In the order of table.csv."""
-    names, group = ("worst_domain", "worst_in"), "Worst domain"
-    worst = field("worst domain", _worst_domain, *names, group=group)
+
+    def ours(value: Callable[[Row], object]) -> Callable[[Row], object]:
+        return lambda row: None if row.published else value(row)
+
+    names = ("worst_domain", "worst_in")
+    worst = field("worst domain", lambda row: row.worst_domain, *names, group="Worst domain")
     return [
         field("method", lambda row: row.label, "method"),
         field(None, lambda row: SOURCE if row.published else "this report", "source"),
-        field("n", _ours(lambda row: len(row.seeds)), "n", kind="number", first="descending"),
-        field("cfg", _ours(lambda row: row.configurations), "configurations", kind="number"),
+        field("n", ours(lambda row: len(row.seeds)), "n", kind="number", first="descending"),
+        field("cfg", ours(lambda row: row.configurations), "configurations", kind="number"),
         field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
-        field(None, _ours(lambda row: table.selection.name), "selection"),
+        field(None, ours(lambda row: table.selection.name), "selection"),
         *(_number(table, place) for place in range(len(table.columns))),
         *([worst] if table.is_many else []),
     ]
-
-
-def _worst_domain(row: Row) -> Cell:
-    return Cell(NOTHING, (None, None)) if row.worst_domain is None else row.worst_domain.cell
-
-
-def _ours(value: Callable[[Row], object]) -> Callable[[Row], object]:
-    """Nothing where the row is published."""
-    return lambda row: None if row.published else value(row)
 
 
 def _number(table: Table, place: int) -> Field:
     """<column>_mean and <column>_<kind of spread> in a CSV file, where published numbers stand in
     the mean's column, as printed."""
     column = table.columns[place]
+    marks = _marks(column, [row.cells[place] for row in table.rows])
 
     def cell(row: Row) -> Cell:
         value = row.cells[place]
-        if isinstance(value, Estimate):
-            mark = table.mark(value, column)
-            return estimate_cell(value, column.metric, table.spread, mark)
-        return Cell(value or NOTHING, (value, None))
+        if not isinstance(value, Estimate):
+            return Cell(value or NOTHING, (value, None))
+        mark = marks.get(_printed(column, value), "")
+        return estimate_cell(value, column.metric, table.spread, mark)
 
-    where = table.where(column)
+    is_apart = table.unseen and column.domain is None and not column.unseen
+    where = f"{column.where} trained" if is_apart else column.where
     return field(
         f"{where} {column.short}" if table.is_shown(column) else None,
         cell,
@@ -244,6 +218,20 @@ def _number(table: Table, place: int) -> Field:
         first="ascending" if column.metric.better == "smaller" else "descending",
         is_worst=column.is_worst,
     )
+
+
+def _marks(column: Quantity, values: Sequence[Value]) -> dict[float, Mark]:
+    """The best and the second of our rows in a worst-case column: by the means as printed, so that
+    equal numbers are marked alike."""
+    printed = {_printed(column, value) for value in values if isinstance(value, Estimate)}
+    if not column.is_worst or len(printed) < 2:
+        return {}
+    best, second, *_ = sorted(printed, reverse=column.metric.better == "larger")
+    return {best: "best", second: "second"}
+
+
+def _printed(column: Quantity, value: Estimate) -> float:
+    return float(value_text(column.metric, value.mean))
 
 
 def _caption(table: Table) -> Iterator[str]:
@@ -258,29 +246,27 @@ def _caption(table: Table) -> Iterator[str]:
     if table.is_many:
         count = len(table.domains)
         yield (
-            f" Of {count:,} domains the worst tenth is the mean over the {tenth(count):,} "
+            f"Of {count:,} domains the worst tenth is the mean over the {tenth(count):,} "
             "with the largest loss or lowest accuracy, within each measurement as the worst is. "
             "Worst domain: the one with the lowest test accuracy in most runs, and in how many. "
             "Each domain's numbers are in domains.csv."
         )
     if ADJUSTED_TEST_ACCURACY in table.columns:
-        yield (
-            " Adjusted: the domains' test accuracies weighted by the sizes of their training sets."
-        )
+        yield "Adjusted: the domains' test accuracies weighted by the sizes of their training sets."
     if table.unseen:
         yield (
-            f" {UNSEEN}: kept out of training; worst, mean and best-val's choice are over the "
+            f"{UNSEEN}: kept out of training; worst, mean and best-val's choice are over the "
             "domains that train, of an individual model over those that the mixtures train on."
         )
     if table.subset is not None:
         yield (
-            " Training measurements before the last are of a fixed random part of the training set "
+            "Training measurements before the last are of a fixed random part of the training set "
             f"(from {table.subset} examples a domain); test sets are always measured whole."
         )
     if any(row.label.endswith(AVERAGED_WORD) for row in table.rows):
-        yield f" {AVERAGED_WORD}: the mean of all iterates' weights, in place of the last."
+        yield f"{AVERAGED_WORD}: the mean of all iterates' weights, in place of the last."
     if any(row.published for row in table.rows):
-        yield f" Published: as printed in {SOURCE} ({NOTHING}: not stated there)."
+        yield f"Published: as printed in {SOURCE} ({NOTHING}: not stated there)."
 
 
 def spread_words(table: Table) -> str:

@@ -9,8 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from robustmd.console import make_console
-from robustmd.report.compare import TreeComparison
-from robustmd.report.compare_page import compare_lines
+from robustmd.report.compare import TreeComparison, compare_lines
 from robustmd.report.content import LEFT_OUT, SectionReport, relative
 from robustmd.report.estimate import SPREAD_WORDS
 from robustmd.report.fair import chosen_text
@@ -153,7 +152,7 @@ def _regret(row: RegretRow) -> Text:
     known = "no bound is proved"
     if row.bound is not None:
         known = f"bound {bound_cell(row).text}, holds: {row.holds}"
-    return Text(clean(f"{row.label}: {measured_cell(row).whole()}, {known} (n = {len(row.runs)})"))
+    return Text(clean(f"{row.label}: {measured_cell(row).whole()}, {known} (n = {row.measured.n})"))
 
 
 def _gap(one: Missing) -> Text:

@@ -3,7 +3,7 @@ them each seed takes."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ TUNED = tuple(f"training.{key}" for key in TUNED_IN_TRAINING)
 DERIVED = ("method.reference", "method.weights")  # taken from other runs: no choice of anybody
 PRIOR = "method.prior"  # part of the problem: other weights are another method
 WORST_VAL_LOSS = Quantity("loss", "val")
-Key = tuple[tuple[str, Any], ...]
+Pool = tuple[str, str | None, Any]  # a method, with its domain (Individual) and its prior
 
 
 @dataclass(frozen=True)
@@ -34,63 +34,28 @@ class Try:
     selected: Selected | None
 
     @property
-    def ground(self) -> Key:
-        apart = ("method.", "evaluation.")
-        own = (*TUNED, FINGERPRINT)
-        kept = {k: v for k, v in self.settings.items() if k not in own and not k.startswith(apart)}
-        return tuple(sorted(kept.items()))
+    def ground(self) -> Settings:
+        return self.settings.protocol.without(*TUNED, FINGERPRINT)
 
     @property
-    def pool(self) -> tuple[str, str | None, Any]:
-        """Whose budget it is in: a method's, with its prior and (Individual) its domain."""
+    def pool(self) -> Pool:
+        """Whose budget it is in."""
         return self.run.method, self.run.domain, self.settings.get(PRIOR)
 
     @property
-    def configuration(self) -> Key:
-        return tuple(sorted((key, self.settings.get(key)) for key in tunable(self.settings)))
+    def configuration(self) -> Settings:
+        return Settings({key: self.settings.get(key) for key in self.tunable})
+
+    @property
+    def tunable(self) -> list[str]:
+        """Keys that a configuration may choose."""
+        own = (key for key in self.settings if key.startswith("method.") and key not in DERIVED)
+        return [*TUNED, *own]
 
     @property
     def was_tried(self) -> bool:
         """A run that diverged has had its chance; one that was cut off has not."""
         return self.selected is not None or self.run.status == "diverged"
-
-
-def tunable(settings: Settings) -> list[str]:
-    """Keys that a configuration may choose."""
-    own = (key for key in settings if key.startswith("method.") and key not in DERIVED)
-    return [*TUNED, *own]
-
-
-def tries_of(section: Section) -> Iterable[Try]:
-    """Runs with a validation split, by row; of two with one configuration and seed the first."""
-    for group in section.groups:
-        for one in group.selected:
-            if "val" in one.splits:
-                yield Try(one.run, group.settings, one)
-    for problem in section.unfinished:
-        if problem.run is not None:
-            settings = settings_of(problem.run)
-            share = settings.get("data.validation")
-            if isinstance(share, float) and share > 0:
-                yield Try(problem.run, settings, None)
-
-
-def of_same_bytes(members: Sequence[Try]) -> Iterable[Try]:
-    """Those that read what most of them read; unfinished runs may not have written it down."""
-    read = Counter(one.settings.get(FINGERPRINT) for one in members if one.selected is not None)
-    if not read:
-        return ()
-    most = read.most_common(1)[0][0]
-    return (one for one in members if one.selected is None or one.settings[FINGERPRINT] == most)
-
-
-def has_contest(members: Sequence[Try]) -> bool:
-    """Whether at least two mixture methods have two configurations or more."""
-    by_pool: dict[Any, set[Key]] = defaultdict(set)
-    for one in members:
-        if one.run.domain is None:
-            by_pool[one.pool].add(one.configuration)
-    return sum(len(configurations) > 1 for configurations in by_pool.values()) > 1
 
 
 @dataclass(frozen=True)
@@ -120,48 +85,72 @@ class Tuned:
     label: str
     method: str
     configurations: int
-    finished: int
+    runs: int
     unfinished: int
     seconds: float
     is_complete: bool
     choices: tuple[Choice, ...]
     left_out: tuple[str, ...]
 
-    @property
-    def runs(self) -> int:
-        return self.finished + self.unfinished
+
+def tries_of(section: Section) -> Iterator[Try]:
+    """Runs with a validation split, by row; of two with one configuration and seed the first."""
+    for group in section.groups:
+        for one in group.selected:
+            if "val" in one.splits:
+                yield Try(one.run, group.settings, one)
+    for run in (problem.run for problem in section.unfinished):
+        if run is not None:
+            settings = settings_of(run)
+            share = settings.get("data.validation")
+            if isinstance(share, float) and share > 0:
+                yield Try(run, settings, None)
+
+
+def pools_of(members: Sequence[Try]) -> dict[Pool, list[Try]]:
+    """By method those that read what most of them read; unfinished runs may not have written it
+    down."""
+    read = Counter(one.settings.get(FINGERPRINT) for one in members if one.selected is not None)
+    most = next((bytes_read for bytes_read, _ in read.most_common(1)), None)
+    pools: dict[Pool, list[Try]] = defaultdict(list)
+    for one in members:
+        if one.selected is None or one.settings.get(FINGERPRINT) == most:
+            pools[one.pool].append(one)
+    return pools if read else {}
+
+
+def has_contest(pools: dict[Pool, list[Try]]) -> bool:
+    """Whether at least two mixture methods have two configurations or more."""
+    mixtures = (pool for (_, domain, _), pool in pools.items() if domain is None)
+    return sum(len({one.configuration for one in pool}) > 1 for pool in mixtures) > 1
 
 
 def tuned(pool: Sequence[Try]) -> Tuned:
     """The budget of one method and the choice of every seed that had all of it."""
-    configurations = list(dict.fromkeys(one.configuration for one in pool))
+    count = len({one.configuration for one in pool})
     varying = differing(one.settings for one in pool)
-    keys = [key for key in tunable(pool[0].settings) if key in varying]
-    by_seed: dict[int, dict[Key, Try]] = defaultdict(dict)
-    for one in pool:
-        if one.was_tried:
-            by_seed[one.run.seed].setdefault(one.configuration, one)
+    keys = [key for key in pool[0].tunable if key in varying]
     choices, left_out = [], []
     for seed in sorted({one.run.seed for one in pool}):
-        tried = by_seed.get(seed, {})
+        tried: dict[Settings, Try] = {}
+        for one in pool:
+            if one.run.seed == seed and one.was_tried:
+                tried.setdefault(one.configuration, one)
         best = _best(tried, keys)
-        if len(tried) < len(configurations):
-            left_out.append(
-                f"seed {seed} is not in it: {len(tried)} of {len(configurations)} configurations "
-                "have a run that came to an end"
-            )
+        if len(tried) < count:
+            why = f"{len(tried)} of {count} configurations have a run that came to an end"
+            left_out.append(f"seed {seed} is not in it: {why}")
         elif best is None:
             left_out.append(f"seed {seed} is not in it: all configurations diverged")
         else:
             choices.append(best)
     run, prior = pool[0].run, pool[0].settings.get(PRIOR)
-    finished = sum(one.selected is not None for one in pool)
     return Tuned(
         label=clean(run.label if prior is None else f"{run.label} prior={prior}"),
         method=run.method,
-        configurations=len(configurations),
-        finished=finished,
-        unfinished=len(pool) - finished,
+        configurations=count,
+        runs=len(pool),
+        unfinished=sum(one.selected is None for one in pool),
         seconds=sum(total_seconds(one.run) for one in pool),
         is_complete=all("total" in one.run.seconds for one in pool),
         choices=tuple(choices),
@@ -169,11 +158,11 @@ def tuned(pool: Sequence[Try]) -> Tuned:
     )
 
 
-def _best(tried: Mapping[Key, Try], keys: Sequence[str]) -> Choice | None:
+def _best(tried: dict[Settings, Try], keys: Sequence[str]) -> Choice | None:
     """argmin over configurations of max_k f_k on the validation split; of equals the first."""
     found = [
         Choice(one.selected, clean(describe(one.settings, keys)), WORST_VAL_LOSS.of(one.selected))
-        for _, one in sorted(tried.items(), key=lambda item: str(item[0]))
+        for _, one in sorted(tried.items(), key=lambda item: str(sorted(item[0].items())))
         if one.selected is not None
     ]
     known = [one for one in found if math.isfinite(one.val_loss)]

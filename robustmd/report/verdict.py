@@ -1,5 +1,5 @@
-"""Better, worse, equivalent or undecided: the rule of docs/statistics.md, in one place, with the
-intervals and the exact paired test (no distribution is assumed) that it reads."""
+"""Better, worse, equivalent or undecided: the rule of docs/statistics.md, with the intervals and
+the exact paired test (no distribution is assumed) that it reads."""
 
 import math
 import statistics
@@ -10,16 +10,17 @@ from typing import Literal
 import numpy as np
 
 from robustmd.metrics import Better
-from robustmd.report.estimate import CONFIDENCE, t_quantile
+from robustmd.registry import Metric
+from robustmd.report.estimate import CONFIDENCE, is_percentage, t_quantile
 
+POINTS = 0.5  # of a percentage: nobody would choose a method for less
+SHARE = 0.05  # of any other reference
 LEVEL = 0.05
 FEWEST = 3  # pairs that decide anything: two can agree by chance
 QUANTITIES = 3  # a method is compared in so many: one false word in twenty comparisons, not words
 FEWEST_TESTED = 6  # pairs: below, no outcome has p < 0.05, since the smallest is 2/2^n
-MOST_COUNTED = (
-    40  # pairs for which the 2^n sign patterns are counted; more has no need of exactness
-)
-DRAWS = 200_000  # sign patterns drawn above that
+MOST_COUNTED = 16  # pairs for which all 2^n sign patterns are counted
+DRAWS = 100_000  # sign patterns drawn above that
 Word = Literal["better", "worse", "equivalent", "undecided"]
 
 
@@ -35,16 +36,23 @@ class Difference:
     n: int
     sure: tuple[float, float] | None = None
 
+    def is_inside(self, margin: float) -> bool:
+        """Whether at least three pairs say that it is no larger."""
+        if self.interval is None or self.n < FEWEST:
+            return False
+        return max(map(abs, self.interval)) <= margin
+
+
+def margin(metric: Metric, reference: float) -> float:
+    """Half width of the range around 0 that counts as no difference to this value: half a point, or
+    5 %."""
+    return POINTS if is_percentage(metric) else SHARE * abs(reference)
+
 
 def difference(values: Iterable[float]) -> Difference:
-    """d̄ ± t s/√n of paired differences d; s is their sample standard deviation, t = t_{0.975, n−1}
-    for `interval` and t_{0.9917, n−1} for `sure`.
-
-    Raises ValueError where there is none.
-    """
+    """d̄ ± t s/√n of paired differences d, at least one; s is their sample standard deviation,
+    t = t_{0.975, n−1} for `interval` and t_{0.9917, n−1} for `sure`."""
     sample = list(values)
-    if not sample:
-        raise ValueError("values: got none; a difference needs at least one pair")
     mean, n = statistics.fmean(sample), len(sample)
     if n < 2:
         return Difference(mean, None, n)
@@ -53,50 +61,12 @@ def difference(values: Iterable[float]) -> Difference:
     return Difference(mean, (mean - half, mean + half), n, (mean - wide, mean + wide))
 
 
-def is_too_coarse(found: Difference, within: float, resolution: float) -> bool:
-    """Whether the interval lies inside ±`within` and says nothing: what is measured goes in steps
-    of `resolution`, which is not smaller."""
-    return found.n >= FEWEST and _is_inside(found, within) and resolution >= within > 0
-
-
-def word(
-    found: Difference,
-    p: float | None,
-    within: float,
-    *,
-    better: Better,
-    resolution: float = 0.0,
-) -> Word:
-    """One word for a paired difference of what is measured in steps of `resolution`.
-
-    1. undecided: fewer than 3 pairs.
-    2. equivalent: the whole 95 % interval lies inside ±`within`; undecided where one step does not.
-    3. better or worse, by the sign: the interval excludes 0 at 98.3 % too and, where there is a `p`
-       (n >= 6), p <= 0.05.
-    4. undecided: anything else.
-    """
-    if found.interval is None or found.n < FEWEST:
-        return "undecided"
-    if _is_inside(found, within):
-        return "undecided" if is_too_coarse(found, within, resolution) else "equivalent"
-    low, high = found.sure or found.interval
-    if low <= 0 <= high or (p is not None and p > LEVEL):
-        return "undecided"
-    return "better" if (found.mean < 0) == (better == "smaller") else "worse"
-
-
-def _is_inside(found: Difference, within: float) -> bool:
-    return found.interval is not None and max(map(abs, found.interval)) <= within
-
-
 def unpaired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
     """b̄ − ā with Welch's 95 % interval: ± t_{0.975, ν} s, s² = s_a²/n_a + s_b²/n_b,
     ν = s⁴ / (s_a⁴/(n_a²(n_a − 1)) + s_b⁴/(n_b²(n_b − 1))); no interval where one has n < 2.
 
-    `n` is that of the smaller sample. Raises ValueError where one is empty.
+    `n` is that of the smaller sample; neither is empty.
     """
-    if not a or not b:
-        raise ValueError("values: an empty sample has no mean")
     mean, n = statistics.fmean(b) - statistics.fmean(a), min(len(a), len(b))
     if n < 2:
         return Difference(mean, None, n)
@@ -109,44 +79,47 @@ def unpaired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
     return Difference(mean, (mean - half, mean + half), n)
 
 
+def word(
+    found: Difference, p: float | None, within: float, *, better: Better, resolution: float = 0.0
+) -> Word:
+    """One word for a paired difference of what is measured in steps of `resolution`.
+
+    1. undecided: fewer than 3 pairs.
+    2. equivalent: the whole 95 % interval lies inside ±`within`; undecided where one step does not.
+    3. better or worse, by the sign: the interval excludes 0 at 98.3 % too and, where there is a `p`
+       (n >= 6), p <= 0.05.
+    4. undecided: anything else.
+    """
+    if found.interval is None or found.n < FEWEST:
+        return "undecided"
+    if found.is_inside(within):
+        return "undecided" if 0 < within <= resolution else "equivalent"
+    low, high = found.sure or found.interval
+    if low <= 0 <= high or (p is not None and p > LEVEL):
+        return "undecided"
+    return "better" if (found.mean < 0) == (better == "smaller") else "worse"
+
+
 def sign_flip_p(differences: Sequence[float]) -> float | None:
     """Two-sided p: the share of the 2^n sign patterns s with |Σ s_i d_i| ≥ |Σ d_i|.
 
     Under "which of the two is which is a coin toss", every pattern is equally likely, so that
-    P(p ≤ α) ≤ α whatever the differences are distributed like. None for fewer than 6 pairs.
-    (1, 2, 3, 4, 5, 6) gives 2/64.
+    P(p ≤ α) ≤ α whatever the differences are distributed like; with drawn patterns too, since the
+    one that was seen counts among them. None for fewer than 6 pairs. (1, 2, 3, 4, 5, 6) gives 2/64.
     """
     d = np.asarray(differences, np.float64)
     if len(d) < FEWEST_TESTED:
         return None
+    seen = 0
+    if len(d) <= MOST_COUNTED:
+        patterns = np.arange(2 ** len(d))[:, None]
+        signs = 1.0 - 2.0 * (patterns >> np.arange(len(d)) & 1)
+    else:
+        random, seen = np.random.default_rng(0), 1  # seeded, so that reports repeat
+        signs = random.choice([-1.0, 1.0], (DRAWS, len(d)))
     bound = abs(d.sum()) - 1e-9 * np.abs(d).sum()  # equal sums may differ by rounding
-    if len(d) > MOST_COUNTED:
-        return _drawn(d, bound)
-    # Meet in the middle: every pattern's sum is one of the first half's plus one of the second's.
-    first, second = _signed_sums(d[: len(d) // 2]), np.sort(_signed_sums(d[len(d) // 2 :]))
-    inside = np.searchsorted(second, bound - first, "left") - np.searchsorted(
-        second, -bound - first, "right"
-    )
-    count = 2 ** len(d) - int(np.maximum(inside, 0).sum())
-    return count / 2 ** len(d)
-
-
-def _signed_sums(d: np.ndarray) -> np.ndarray:
-    """All 2^n sums Σ ±d_i."""
-    sums = np.zeros(1)
-    for value in d:
-        sums = np.concatenate([sums + value, sums - value])
-    return sums
-
-
-def _drawn(d: np.ndarray, bound: float) -> float:
-    """(1 + hits)/(1 + draws), which is still a valid p; seeded, so that reports repeat."""
-    random = np.random.default_rng(0)
-    hits = 0
-    for _ in range(100):
-        signs = random.integers(0, 2, (DRAWS // 100, len(d)), np.int8) * 2.0 - 1.0
-        hits += int((np.abs(signs @ d) >= bound).sum())
-    return (1 + hits) / (1 + DRAWS)
+    hits = int((np.abs(signs @ d) >= bound).sum())
+    return (hits + seen) / (len(signs) + seen)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from robustmd.errors import UserError
-from robustmd.report.compare import compare_trees
-from robustmd.report.compare_page import compare_lines, compare_markdown, pairings_sheet
+from robustmd.report.compare import compare_lines, compare_markdown, compare_trees, pairings_sheet
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
 from robustmd.report.renderers import to_csv
 from robustmd.report.selection import Selection

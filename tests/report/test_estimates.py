@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 from robustmd.report.aggregate import sections
-from robustmd.report.estimate import estimate
-from robustmd.report.numbers import difference_text, estimate_text
+from robustmd.report.estimate import difference_text, estimate, estimate_cell
 from robustmd.report.paired import comparisons, paired_sheet
 from robustmd.report.quantities import (
     ACCURACY,
@@ -34,7 +33,7 @@ def test_mean_and_sample_standard_deviation():
     got = estimate([80.0, 82.0, 90.0])
     assert (got.mean, got.n) == (84.0, 3)
     assert got.std == pytest.approx(math.sqrt(28))
-    assert estimate_text(got, ACCURACY) == "84.00 ± 5.29"
+    assert estimate_cell(got, ACCURACY).whole() == "84.00 ± 5.29"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_mean_and_sample_standard_deviation():
     [(4.0123, "4.012"), (0.0123, "0.012"), (0.00123, "0.0012"), (1e-9, "0.000000"), (0, "0.000")],
 )
 def test_small_losses_keep_two_digits(loss, text):
-    assert estimate_text(estimate([loss]), LOSS) == text
+    assert estimate_cell(estimate([loss]), LOSS).text == text
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robustmd.report.numbers import margin
 from robustmd.report.quantities import ACCURACY, LOSS
-from robustmd.report.verdict import difference, sign_flip_p, word
+from robustmd.report.verdict import difference, margin, sign_flip_p, word
 
 SPLITS = 3000
 CALLED = ("better", "worse")

@@ -53,7 +53,7 @@ def test_one_run_above_its_own_bound_is_enough(outputs):
     _, (row,) = rows_of(outputs, {**GOOD, "measured": 0.3}, {**GOOD, "bound": 5.0})
     assert row.measured.mean < row.bound.mean
     assert row.holds == "NO"
-    assert [run.seed for run, _ in row.broken] == [0]
+    assert [one.run.seed for one in row.broken] == [0]
     (line,) = csv.DictReader(io.StringIO(to_csv(regret_sheet([row]))))
     assert (line["holds"], line["broken_seeds"]) == ("NO", "0")
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from robustmd.report.estimate import SPREAD_WORDS
+from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures.drawing import (
     MOST,
     Drawing,
@@ -19,9 +19,7 @@ from robustmd.report.figures.drawing import (
     wrapped,
 )
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.forest import forest
-from robustmd.report.numbers import range_text, seconds_text
-from robustmd.report.paired import MEAN, Comparison
+from robustmd.report.paired import MEAN, Comparison, forest
 from robustmd.report.style import COLOURS, FILLS, HATCHES, Style, figure_style, figure_text
 from robustmd.runs.run import Run
 

@@ -14,7 +14,7 @@ from robustmd.report.figures.losses import RANGE, first_minus_last, gap, of_two_
 from robustmd.report.figures.weights import effective
 from robustmd.report.names import is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
-from robustmd.report.settings_key import UNSET, frozen
+from robustmd.report.settings_key import UNSET
 from robustmd.report.style import Style, line_styles, ordered_styles
 
 LAM = "method.lam"
@@ -29,8 +29,7 @@ def sweeps(section: Section) -> dict[str, Sweep]:
     alike: dict[object, list[Group]] = defaultdict(list)
     for group in section.mixtures:
         if _lam(group):
-            rest = {key: value for key, value in group.settings.items() if key != LAM}
-            alike[frozen(rest)].append(group)
+            alike[group.settings.without(LAM)].append(group)
     found: dict[str, Sweep] = {}
     for groups in alike.values():
         if len(groups) > 1:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pandas as pd
 
 from robustmd.report.aggregate import Group, Section
+from robustmd.report.estimate import range_text
 from robustmd.report.figures.drawing import Drawing, chosen
 from robustmd.report.figures.lines import FigureData, Line, Panel, Values
 from robustmd.report.names import is_many, some_text
-from robustmd.report.numbers import range_text
 from robustmd.report.quantities import UNSEEN
 from robustmd.report.style import line_styles, place_style
 from robustmd.runs.run import Series

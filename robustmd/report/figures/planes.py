@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from robustmd.report.aggregate import Group
-from robustmd.report.estimate import SPREAD_WORDS, SpreadKind
+from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, range_text
 from robustmd.report.figures.drawing import (
     Drawing,
     add_legend,
@@ -20,7 +20,6 @@ from robustmd.report.figures.drawing import (
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.front import Front
 from robustmd.report.names import is_many
-from robustmd.report.numbers import range_text
 from robustmd.report.paired import reference_for
 from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
