@@ -163,9 +163,8 @@ class _Manifest:
         """Raises NotCurrentError."""
         try:
             content = json.loads((folder / MANIFEST).read_bytes())
-            # One from before ctime_ns was kept has stamps that no file has: checksums decide.
             sources, arrays = (
-                {name: _State(**{"ctime_ns": 0, **state}) for name, state in content[part].items()}
+                {name: _State(**state) for name, state in content[part].items()}
                 for part in ("sources", "arrays")
             )
             # Array names become file names: nothing outside the folder is reached through them.

@@ -20,6 +20,9 @@ def plain(color: object, mode: str = "RGB", size: tuple[int, int] = (40, 40)) ->
     return Image.new(mode, size, color)  # type: ignore[arg-type]
 
 
+PALETTE = plain(RED).quantize(4)
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     def save(image: Image.Image | bytes, name: str = "image.png", **options: object) -> Path:
@@ -40,16 +43,31 @@ def shows(path: Path, color: tuple[int, int, int], tolerance: int = 0) -> None:
     assert np.abs(found.astype(int) - color).max() <= tolerance
 
 
-def test_8_bit_modes_show_their_colour(write: Callable[..., Path]) -> None:
-    shows(write(plain(RED)), RED)
-    shows(write(plain(GRAY, "L")), (GRAY,) * 3)
-    shows(write(plain(1, "1")), WHITE)
-    shows(write(plain(RED).quantize(4)), RED)
-    shows(write(plain(BLUE), "a.bmp"), BLUE)
-    shows(write(plain(BLUE), "a.tif", compression="tiff_lzw"), BLUE)
-    shows(write(plain(BLUE), "a.ppm"), BLUE)
-    shows(write(plain(BLUE), "a.jpg", quality=95), BLUE, tolerance=3)
-    shows(write(plain(GRAY, "L"), "gray.jpg"), (GRAY,) * 3, tolerance=1)
+@pytest.mark.parametrize(
+    ("image", "name", "options", "color", "tolerance"),
+    [
+        (plain(RED), "a.png", {}, RED, 0),
+        (plain(GRAY, "L"), "a.png", {}, (GRAY,) * 3, 0),
+        (plain(1, "1"), "a.png", {}, WHITE, 0),
+        (plain(RED).quantize(4), "a.png", {}, RED, 0),
+        (plain(BLUE), "a.bmp", {}, BLUE, 0),
+        (plain(BLUE), "a.tif", {"compression": "tiff_lzw"}, BLUE, 0),
+        (plain(BLUE), "a.ppm", {}, BLUE, 0),
+        (plain(BLUE), "a.jpg", {"quality": 95}, BLUE, 3),
+        (plain(GRAY, "L"), "gray.jpg", {}, (GRAY,) * 3, 1),
+        (plain((0, 255, 255, 0), "CMYK"), "a.jpg", {"quality": 95}, RED, 3),
+        (plain(RED), "a.gif", {"save_all": True, "append_images": [plain(GREEN)]}, RED, 0),
+        # White is behind what is transparent.
+        (plain((255, 0, 0, 0), "RGBA"), "a.png", {}, WHITE, 0),
+        (plain((255, 0, 0, 255), "RGBA"), "a.png", {}, RED, 0),
+        (plain((0, 0), "LA"), "a.png", {}, WHITE, 0),
+        (plain((255, 0, 0, 127), "RGBA"), "a.png", {}, (255, 128, 128), 1),
+        (PALETTE, "a.png", {"transparency": PALETTE.getpixel((0, 0))}, WHITE, 0),
+        (PALETTE, "a.gif", {"transparency": PALETTE.getpixel((0, 0))}, WHITE, 0),
+    ],
+)
+def test_8_bit_modes_show_their_colour(write, image, name, options, color, tolerance) -> None:
+    shows(write(image, name, **options), color, tolerance)
 
 
 @pytest.mark.skipif(not features.check("webp"), reason="this Pillow has no WebP")
@@ -57,28 +75,18 @@ def test_webp(write: Callable[..., Path]) -> None:
     shows(write(plain(GREEN), "a.webp", lossless=True), GREEN)
 
 
-def test_cmyk_jpeg_shows_its_colour(write: Callable[..., Path]) -> None:
-    shows(write(plain((0, 255, 255, 0), "CMYK"), "a.jpg", quality=95), RED, tolerance=3)
-
-
 def test_16_bit_images_keep_their_range_instead_of_saturating(
-    write: Callable[..., Path], png_16: Callable[[np.ndarray], bytes]
-) -> None:
-    gray = np.full((10, 10), GRAY * 257, np.uint16)
-    shows(write(png_16(gray)), (GRAY,) * 3)
-    shows(write(png_16(np.full((10, 10, 3), (65535, 0, 0), np.uint16)), "rgb.png"), RED)
-    shows(write(Image.fromarray(gray), "a.tif"), (GRAY,) * 3)
-    shows(write(b"P5 2 2 65535\n" + struct.pack(">4H", *[GRAY * 257] * 4), "a.pgm"), (GRAY,) * 3)
-
-
-def test_the_transparent_value_of_16_bit_gray_becomes_white(
     write: Callable[..., Path], png_16: Callable[..., bytes]
 ) -> None:
     gray = np.full((10, 10), GRAY * 257, np.uint16)
+    rgb = np.full((10, 10, 3), (65535, 0, 0), np.uint16)
+    shows(write(png_16(gray)), (GRAY,) * 3)
     shows(write(png_16(gray, transparent=GRAY * 257)), WHITE)
     shows(write(png_16(gray, transparent=GRAY)), (GRAY,) * 3)
-    rgb = np.full((10, 10, 3), (65535, 0, 0), np.uint16)
-    shows(write(png_16(rgb, transparent=(1, 2, 3)), "rgb.png"), RED)
+    shows(write(png_16(rgb)), RED)
+    shows(write(png_16(rgb, transparent=(1, 2, 3))), RED)
+    shows(write(Image.fromarray(gray), "a.tif"), (GRAY,) * 3)
+    shows(write(b"P5 2 2 65535\n" + struct.pack(">4H", *[GRAY * 257] * 4), "a.pgm"), (GRAY,) * 3)
 
 
 @pytest.mark.parametrize(("value", "dim"), [(0, False), (200, True), (4095, True), (4096, False)])
@@ -95,21 +103,6 @@ def test_12_bits_stored_in_16_are_noticed(
 def test_32_bit_pixels_have_no_known_range(write: Callable[..., Path], mode: str) -> None:
     with pytest.raises(UnreadableError, match="32-bit"):
         decode(write(plain(1, mode), "a.tif"), 8)
-
-
-def test_white_is_behind_what_is_transparent(write: Callable[..., Path]) -> None:
-    shows(write(plain((255, 0, 0, 0), "RGBA")), WHITE)
-    shows(write(plain((255, 0, 0, 255), "RGBA")), RED)
-    shows(write(plain((0, 0), "LA")), WHITE)
-    shows(write(plain((255, 0, 0, 127), "RGBA")), (255, 128, 128), tolerance=1)
-    palette = plain(RED).quantize(4)
-    shows(write(palette, transparency=palette.getpixel((0, 0))), WHITE)
-    shows(write(palette, "a.gif", transparency=palette.getpixel((0, 0))), WHITE)
-
-
-def test_an_animation_shows_its_first_frame(write: Callable[..., Path]) -> None:
-    rest = [plain(GREEN), plain(BLUE)]
-    shows(write(plain(RED), "a.gif", save_all=True, append_images=rest), RED)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -5,18 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustmd.domains import DomainSet
+from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.splits import seeded_split
 from robustmd.errors import UserError
 
 
+def images(count):
+    return np.random.default_rng(count).integers(0, 256, (count, 4, 4, 3), dtype=np.uint8)
+
+
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-
-    def images(count):
-        return rng.integers(0, 256, (count, 4, 4, 3), dtype=np.uint8)
-
     return DomainSet.from_tensors(
         {
             name: (images(count), np.arange(count) % 5, images(8), np.arange(8) % 5)
@@ -27,6 +26,7 @@ def data():
 
 def test_moves_the_share_and_loses_nothing(data):
     held = data.with_validation(0.2, seed=3)
+    assert held.fingerprint == data.fingerprint  # the data is the same
     for before, after in zip(data, held, strict=True):
         count = len(before.train)
         assert len(after.val) == round(0.2 * count)
@@ -36,34 +36,38 @@ def test_moves_the_share_and_loses_nothing(data):
         assert after.test is before.test
 
 
-def test_same_seed_same_split_other_seed_other_split(data):
-    first, again, other = (data.with_validation(0.2, seed) for seed in (3, 3, 4))
-    assert np.array_equal(first["a"].val.rows, again["a"].val.rows)
-    assert not np.array_equal(first["a"].val.rows, other["a"].val.rows)
-    assert data.fingerprint == first.fingerprint == other.fingerprint  # the data is the same
-
-
-def test_choice_is_the_domains_own(data):
-    """It depends on the seed and the domain's name, not on the other domains."""
+def test_choice_depends_on_the_seed_and_the_domains_name_alone(data):
     alone = DomainSet("alone", (data["b"],), data.classes, "0" * 64)
-    rows = alone.with_validation(0.2, 3)["b"].val.rows
-    assert np.array_equal(rows, data.with_validation(0.2, 3)["b"].val.rows)
+    rows, same, other = (
+        of.with_validation(0.2, seed)["b"].val.rows
+        for of, seed in ((data, 3), (alone, 3), (data, 4))
+    )
+    assert np.array_equal(rows, same)
+    assert not np.array_equal(rows, other)
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0, float("nan")])
+def test_whole_images_are_held_out_and_seen_as_test_images_are():
+    views = Views(("identity", "rotate_45"), crop=3, sigma=2.0)
+    train = Examples(images(10), np.zeros(10, np.int64), views=views)
+    test = Examples(images(4), np.zeros(4, np.int64), views=Views(crop=3))
+    held = Domain("a", train, test).with_validation(0.3, np.random.default_rng(0))
+    assert held.val.views == Views(crop=3, sigma=2.0)
+    assert held.train.views == views
+    assert (len(held.train), len(held.val)) == (14, 3)
+    assert not set(held.train.rows) & set(held.val.rows)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
 def test_share_out_of_range(data, share, one_line):
     with pytest.raises(UserError) as error:
         data.with_validation(share, 0)
     one_line(error, "data.validation", "from 0 to below 1")
 
 
-def test_second_validation_split_is_refused(data, one_line):
+def test_what_cannot_be_split_is_refused(data, one_line):
     with pytest.raises(UserError) as error:
         data.with_validation(0.2, 0).with_validation(0.2, 0)
     one_line(error, "domain a", "data.validation=0")
-
-
-def test_single_example_cannot_be_split(one_line):
     x, y = np.zeros((1, 4, 4, 3), np.uint8), np.zeros(1, int)
     with pytest.raises(UserError) as error:
         DomainSet.from_tensors({"a": (x, y, x, y)}).with_validation(0.5, 0)
