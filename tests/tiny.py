@@ -19,10 +19,9 @@ from robustmd.config.typed import typed
 from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BatchStream
 from robustmd.training.history import Clock, History
-from robustmd.training.images import resident_splits
-from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import Iteration
-from robustmd.training.pool import TrainingPool
+from robustmd.training.learner import build_learner
+from robustmd.training.loop import Iteration, Parts
+from robustmd.training.pool import TrainingPool, resident_splits
 
 
 def synthetic_domains(seed: int = 0, examples: int = 60) -> DomainSet:
@@ -48,28 +47,21 @@ def composed(*overrides: str) -> settings.Config:
         return typed(compose("config", overrides=list(overrides)))
 
 
-Parts = tuple[Learner, BatchStream, TrainingPool]
-
-
 def parts(device: torch.device, *overrides: str) -> Parts:
-    """What an iteration takes, for the tiny domains."""
+    """What an iteration takes, for the tiny domains; twelve of them can be recorded."""
     config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
     domains = synthetic_domains()
     learner = build_learner(config, domains, 2, device, [60, 60])
-    learner.optimizer.param_groups[0]["fused"] = True  # as the captured one has it
     batches = BatchStream.of({d.name: d.train for d in domains}, 20, seed=0)
     pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
-    return learner, batches, pool
+    return Parts(learner, batches, pool, History(("a", "b"), 12, device), Clock(device))
 
 
 def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
-    """What `count` iterations record, and the learner's state after them."""
-    learner, batches, pool = made
-    history = History(("a", "b"), count, learner.adversary.weights.device)
-    clock = Clock(learner.adversary.weights.device)
+    """What `count` iterations record, and the model's parameters after them."""
     for _ in range(count):
-        iteration(learner, batches, pool, history, clock)
-    return [history.read(), [p.detach().clone() for p in learner.model.parameters()]]
+        iteration(made)
+    return [made.history.read(), [p.detach().clone() for p in made.learner.model.parameters()]]
 
 
 def rows(directory: Path, name: str = "metrics.csv") -> list[dict[str, str]]:

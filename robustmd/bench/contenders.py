@@ -22,12 +22,11 @@ from robustmd.domains.domain import DomainSet, Examples
 from robustmd.domains.noise_and_rotation import rotated_grid
 from robustmd.registry import METHODS
 from robustmd.training.batches import BatchStream
-from robustmd.training.cuda_graphs import WARM_UP, GraphCapture, side_stream
-from robustmd.training.fast_iteration import ready_iteration
+from robustmd.training.fast_iteration import WARM_UP, GraphCapture, ready_iteration, side_stream
 from robustmd.training.history import Clock, History
-from robustmd.training.images import resident_splits
 from robustmd.training.learner import build_learner
-from robustmd.training.pool import TrainingPool
+from robustmd.training.loop import Parts
+from robustmd.training.pool import TrainingPool, resident_splits
 
 EXAMPLES = 2_000  # of each domain: the images' content does not matter, nor does their number
 NAIVE_LAM = 1.0
@@ -138,13 +137,13 @@ def ours(
     drawn = settings.domains_per_batch(config, len(domains))
     batches = BatchStream.of(trained, workload.batch_size, 0, drawn)
     history = History(domains.names, config.logging.every, device)
-    clock = Clock(device)
-    iteration = ready_iteration(config.runtime, learner, batches, pool, clock, print)
+    parts = Parts(learner, batches, pool, history, Clock(device))
+    iteration = ready_iteration(config.runtime, parts, print)
 
     def step() -> None:
-        iteration(learner, batches, pool, history, clock)
+        iteration(parts)
         if history.full:
-            clock.settle()
+            parts.clock.settle()
             history.read()
 
     return step

@@ -26,11 +26,10 @@ from robustmd.bench.contenders import (
 from robustmd.bench.timing import Step, interleaved, paired_ratio, startup_seconds
 from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, MethodFacts
-from robustmd.training.environment import describe, resolve_precision
-from robustmd.training.images import resident_splits
 from robustmd.training.learner import build_learner
 from robustmd.training.measurement import images_at_once, measure
-from robustmd.training.pool import chunks
+from robustmd.training.pool import chunks, resident_splits
+from robustmd.training.records import describe, resolve_precision
 
 LOOPS = ("even", "opt", "ot")
 RATIOS = (("opt", "bare"), ("opt", "even"), ("ot", "even"), ("naive", "opt"))

@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
 
     from robustmd.bench.study import effort_for, run_bench  # noqa: PLC0415
     from robustmd.bench.tables import show  # noqa: PLC0415
-    from robustmd.training.environment import choose_device  # noqa: PLC0415
+    from robustmd.training.records import choose_device  # noqa: PLC0415
 
     if args.threads is not None:
         torch.set_num_threads(args.threads)

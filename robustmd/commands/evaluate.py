@@ -21,15 +21,15 @@ from robustmd.errors import UserError, listed
 from robustmd.registry import BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.environment import (
+from robustmd.training.learner import InPrecision
+from robustmd.training.measurement import Measure, measure
+from robustmd.training.pool import resident_splits
+from robustmd.training.records import (
     allow_tf32,
     choose_device,
     memory_for,
     resolve_precision,
 )
-from robustmd.training.images import resident_splits
-from robustmd.training.learner import InPrecision
-from robustmd.training.measurement import Measure, measure
 
 # What does not make it another model or another data set:
 CHANGEABLE = ("runtime", "paths", "data.verify", "data.root", "data.manifest", "data.outside")

@@ -1,22 +1,52 @@
-"""What chance decides of each iteration's batch: the domains, m examples of each, their views."""
+"""What chance decides of each iteration's batch: the domains, m examples of each, their views.
+
+One seed, many independent streams: counter-based, drawn on the host, alike on every device.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from robustmd.domains.domain import Examples
-from robustmd.training.images import sent
-from robustmd.training.seeds import content_hash, stream
 
 BLOCK = 100  # iterations drawn at once
 
 
-@dataclass(frozen=True)
-class Draw:
+def stream(seed: int, purpose: str, *, block: int = 0) -> np.random.Generator:
+    """The random stream of one purpose (Philox 4×64), independent of every other purpose's.
+
+    Args:
+        seed: the run's seed, 0 <= seed < 2**63.
+        purpose: what the numbers are for, e.g. "batches/mnist"; another purpose, another stream.
+        block: a position to start at, >= 0: any block is reached at once, which is what lets a
+            run go on from the middle.
+    """
+    key = np.array([seed, zlib.crc32(purpose.encode())], dtype=np.uint64)
+    counter = np.array([0, 0, 0, block], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def torch_seed(seed: int, purpose: str) -> int:
+    """A seed for torch's own generator, for what torch draws itself (initial weights)."""
+    return int(stream(seed, purpose).integers(2**63 - 1))
+
+
+def content_hash(*arrays: np.ndarray) -> str:
+    """sha256 (first 16 hex digits) over the arrays' types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+class Draw(NamedTuple):
     """All that is random of one batch, or of several along a leading dimension.
 
     positions:  int64 [M, m], in each domain's training set
@@ -30,24 +60,19 @@ class Draw:
     noise_keys: torch.Tensor | None = None
     domains: torch.Tensor | None = None
 
-    def __getitem__(self, index: int | slice) -> Draw:
-        """Part of the leading dimension: a batch of several, or some domains of a batch."""
-        return Draw(*(None if part is None else part[index] for part in self.parts()))  # type: ignore[arg-type]
+    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Draw:
+        """The draw with every array that is there changed."""
+        return Draw(*(None if part is None else change(part) for part in self))  # type: ignore[arg-type]
 
-    def to(self, device: torch.device, *, copy: bool = False) -> Draw:
-        """The same numbers there; with `copy` in memory of their own."""
-        there = [None if part is None else sent(part, device) for part in self.parts()]
-        return Draw(*(part.clone() if copy and part is not None else part for part in there))  # type: ignore[arg-type]
+    def at(self, index: int | slice) -> Draw:
+        """Part of the leading dimension: a batch of several, or some domains of a batch."""
+        return self.each(lambda part: part[index])
 
     def copy_(self, other: Draw) -> None:
         """Take the numbers of another draw of the same shape, in place."""
-        for mine, theirs in zip(self.parts(), other.parts(), strict=True):
+        for mine, theirs in zip(self, other, strict=True):
             if mine is not None and theirs is not None:
                 mine.copy_(theirs, non_blocking=True)
-
-    def parts(self) -> tuple[torch.Tensor | None, ...]:
-        """Its arrays, in the order of the constructor's arguments."""
-        return self.positions, self.corners, self.noise_keys, self.domains
 
 
 class BatchStream:
@@ -82,11 +107,12 @@ class BatchStream:
         self.sizes = dict(sizes)
         self.domains_per_batch = domains_per_batch or len(self.sizes)
         self.share = batch_size // self.domains_per_batch
+        self.effective_batch = self.share * self.domains_per_batch  # M·m ≤ B
+        self.samples_domains = self.domains_per_batch < len(self.sizes)
         self.seed = seed
         self.margins = dict(margins or {})
         self.noisy = frozenset(noisy)
-        self.device = torch.device("cpu")  # where draws are put, a block at a time
-        self._blocks: dict[int, Draw] = {}  # the one in use and the next, on `device`
+        self.put_on(torch.device("cpu"))
 
     @classmethod
     def of(
@@ -106,19 +132,10 @@ class BatchStream:
         sizes = {name: len(examples) for name, examples in domains.items()}
         return cls(sizes, batch_size, seed, margins, noisy, domains_per_batch)
 
-    @property
-    def samples_domains(self) -> bool:
-        """Are there fewer domains in a batch than there are?"""
-        return self.domains_per_batch < len(self.sizes)
-
-    @property
-    def effective_batch(self) -> int:
-        """M·m, the examples of one iteration; less than B where M does not divide it."""
-        return self.share * self.domains_per_batch
-
     def put_on(self, device: torch.device) -> None:
         """Let `draw` give its numbers there from now on."""
-        self.device, self._blocks = device, {}
+        self.device = device
+        self._blocks: dict[int, Draw] = {}  # the one in use and the next, on `device`
 
     def draw(self, iteration: int) -> Draw:
         """What is random of the batch of an iteration, from 0; on `device`.
@@ -126,12 +143,15 @@ class BatchStream:
         A block is sent to the device while the one before it is in use, so that no iteration waits.
         """
         block, offset = divmod(iteration, BLOCK)
-        if block not in self._blocks:
-            self._blocks = {block: self.draw_block(block).to(self.device)}
-        if block + 1 not in self._blocks:
-            ahead = self.draw_block(block + 1).to(self.device)
-            self._blocks = {block: self._blocks[block], block + 1: ahead}
-        return self._blocks[block][offset]
+        wanted = (block, block + 1)
+        if not all(number in self._blocks for number in wanted):
+            self._blocks = {
+                number: self._blocks.get(number) or self._sent(number) for number in wanted
+            }
+        return self._blocks[block].at(offset)
+
+    def _sent(self, block: int) -> Draw:
+        return self.draw_block(block).each(lambda part: sent(part, self.device))
 
     def draw_block(self, block: int) -> Draw:
         """The draws of iterations 100·block to 100·block + 99, stacked; on the host."""
@@ -145,8 +165,7 @@ class BatchStream:
 
     def fingerprint(self) -> str:
         """Hash of the first 100 batches."""
-        first = self.draw_block(0).parts()
-        return content_hash(*(part.numpy() for part in first if part is not None))
+        return content_hash(*(part.numpy() for part in self.draw_block(0) if part is not None))
 
     def _domains(self, block: int) -> np.ndarray:
         """int64 [100, M]: the first M of a random order of the K, ascending."""
@@ -176,3 +195,18 @@ class BatchStream:
     def _noise_keys(self, name: str, block: int) -> np.ndarray:
         random = stream(self.seed, f"noise/{name}", block=block)
         return random.integers(2**63, size=(BLOCK, self.share), dtype=np.int64)
+
+
+def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The tensor on `device`, itself if it is there.
+
+    To CUDA it goes from pinned memory: from any other the copy would make the host wait until all
+    work before it is done. torch keeps the pinned copy until it was read, and then uses it again.
+    Where no (more) memory can be pinned, the host waits.
+    """
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        try:
+            tensor = tensor.pin_memory()
+        except RuntimeError:
+            return tensor.to(device)
+    return tensor.to(device, non_blocking=True)

@@ -1,67 +1,73 @@
-"""How a run iterates: as written, compiled or captured; what that costs is booked apart."""
+"""The same iteration, faster: compiled, or captured once as CUDA graphs and replayed.
+
+A replay is one launch for a part of the iteration instead of hundreds.
+"""
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 
 from robustmd.config import settings
 from robustmd.errors import UserError
 from robustmd.training.batches import BatchStream
-from robustmd.training.cuda_graphs import CapturedIteration, as_before, why_not
 from robustmd.training.history import Clock, History
-from robustmd.training.images import why_not_pinned
 from robustmd.training.learner import Learner
-from robustmd.training.loop import Iteration, iterate
+from robustmd.training.loop import (
+    Iteration,
+    Parts,
+    answer,
+    batch_losses,
+    descend,
+    iterate,
+    losses_weighed,
+    of_all,
+)
 from robustmd.training.pool import TrainingPool
 
+WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
 # How far a captured iteration may be off: a share of what a plain one changes, which bfloat16 and
 # sums in another order stay below, and of the numbers themselves, as float32 rounds them.
 LOOSE, TIGHT = 0.05, 1e-6
 
+Part = Callable[[], None]
+Capture = Callable[[Part], Part]
+
 
 def ready_iteration(
-    runtime: settings.Runtime,
-    learner: Learner,
-    batches: BatchStream,
-    pool: TrainingPool,
-    clock: Clock,
-    say: Callable[[str], None],
+    runtime: settings.Runtime, parts: Parts, say: Callable[[str], None]
 ) -> Iteration:
     """What the loop calls for one iteration, by `runtime.graph` and `runtime.compile`.
 
-    On CUDA every choice of ours for speed is tried once, on iterations that are taken back: where
-    a graph or another choice fails, `say` is told and the run goes on without. The seconds that
-    this and compiling take are the clock's part "start".
+    Where no graph can be captured, `say` is told and the run goes on without. The seconds that
+    capturing and compiling take are the clock's part "start".
 
     Raises:
         UserError: runtime.compile=true, and nothing here compiles.
     """
-    device = learner.adversary.weights.device
-    if pool.resident and not (batches.samples_domains and len(pool.shelves) > 1):
-        batches.put_on(device)
+    pool, device = parts.pool, parts.pool.device
+    if pool.resident and not (parts.batches.samples_domains and len(pool.shelves) > 1):
+        parts.batches.put_on(device)
     begun = time.perf_counter()
     if runtime.compile:
-        _compile(learner, batches, pool)
+        _compile(parts)
     iteration: Iteration = iterate
-    if device.type == "cuda":
-        if (reason := why_not_pinned()) is not None:
-            say(f"without pinned memory, so that copies wait: {reason}")
-        effect = _plain_effect(learner, batches, pool, say)
-        if runtime.graph == "auto":
-            iteration = _captured(learner, batches, pool, say, effect)
+    if device.type == "cuda" and runtime.graph == "auto":
+        iteration = _captured(parts, say)
     if runtime.compile or device.type == "cuda":
-        clock.add("start", time.perf_counter() - begun)
+        parts.clock.add("start", time.perf_counter() - begun)
     return iteration
 
 
-def _compile(learner: Learner, batches: BatchStream, pool: TrainingPool) -> None:
-    learner.compile()
+def _compile(parts: Parts) -> None:
+    parts.learner.compile()
     try:
-        Effect.of(iterate, learner, batches, pool)  # the first pass is what compiles
+        numbers_around(iterate, parts)  # the first pass is what compiles
     except Exception as error:
         if not type(error).__module__.startswith("torch."):
             raise
@@ -71,94 +77,178 @@ def _compile(learner: Learner, batches: BatchStream, pool: TrainingPool) -> None
         ) from None
 
 
-@dataclass(frozen=True)
-class Effect:
-    """What two iterations do to the model's numbers and to p: flat tensors, before and after.
-
-    They are taken back. The second has another batch, and all that the first has changed.
-    """
-
-    before: tuple[torch.Tensor, torch.Tensor]
-    after: tuple[torch.Tensor, torch.Tensor]
-
-    @classmethod
-    def of(
-        cls, iteration: Iteration, learner: Learner, batches: BatchStream, pool: TrainingPool
-    ) -> Effect:
-        def numbers() -> tuple[torch.Tensor, torch.Tensor]:
-            flat = [p.detach().flatten() for p in learner.model.parameters()]
-            return torch.cat(flat), learner.adversary.p.clone()
-
-        device = learner.adversary.weights.device
-        with as_before(learner):
-            before = numbers()
-            history = History(("",) * pool.num_domains, 2, device)
-            for _ in range(2):
-                iteration(learner, batches, pool, history, Clock(device))
-            return cls(before, numbers())
-
-    def agrees(self, other: Effect) -> bool:
-        """The same but for rounding; no NaN agrees."""
-        return all(
-            bool((mine - theirs).norm() <= LOOSE * (mine - start).norm() + TIGHT * start.norm())
-            for start, mine, theirs in zip(self.before, self.after, other.after, strict=True)
-        )
-
-
-def _plain_effect(
-    learner: Learner, batches: BatchStream, pool: TrainingPool, say: Callable[[str], None]
-) -> Effect:
-    """Of plain iterations. What we chose for speed alone and fails here is dropped for good."""
-    for name, drop in FOR_SPEED.items():
-        try:
-            return Effect.of(iterate, learner, batches, pool)
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError as error:
-            drop(learner)
-            say(f"without {name}: {_line(error)}")
-    return Effect.of(iterate, learner, batches, pool)
-
-
-def _captured(
-    learner: Learner,
-    batches: BatchStream,
-    pool: TrainingPool,
-    say: Callable[[str], None],
-    plain: Effect,
-) -> Iteration:
-    """Captured, where that can be and has been seen to do what a plain iteration does."""
-    reason = why_not(batches, pool)
+def _captured(parts: Parts, say: Callable[[str], None]) -> Iteration:
+    """Captured, where that can be and two iterations of it, taken back, do what plain ones do."""
+    plain = numbers_around(iterate, parts)
+    reason = why_not(parts.batches, parts.pool)
     if reason is None:
         try:
-            captured = CapturedIteration(learner, batches, pool)
-            if plain.agrees(Effect.of(captured, learner, batches, pool)):
+            captured = CapturedIteration(parts)
+            if _agree(plain, numbers_around(captured, parts)):
                 return captured
             reason = "iterations replayed from one do not do what plain ones do"
         except Exception as error:  # whatever it is, a plain iteration has been seen to work
             reason = _line(error)
-            if pool.device.type == "cuda":
+            if parts.pool.device.type == "cuda":
                 torch.cuda.synchronize()
     say(f"no CUDA graph: {reason}")
     return iterate
 
 
-def _unfused(learner: Learner) -> None:
-    for group in learner.optimizer.param_groups:
-        group["fused"] = False
+def why_not(batches: BatchStream, pool: TrainingPool) -> str | None:
+    """Why an iteration cannot be captured here; None: nothing speaks against it."""
+    if not pool.resident:
+        return "the images do not fit on the device, so that each batch comes from the host"
+    if batches.samples_domains and len(pool.shelves) > 1:
+        return (
+            "which domains are drawn decides which of the "
+            f"{len(pool.shelves)} arrays of images are read"
+        )
+    return None
 
 
-def _contiguous(learner: Learner) -> None:
-    averaged = [] if learner.average is None else [learner.average.model]
-    for model in (learner.model, *averaged):
-        model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-        model.register_forward_pre_hook(lambda _, given: (given[0].contiguous(),))
+Numbers = tuple[torch.Tensor, torch.Tensor]  # of the model and p, each flat
 
 
-FOR_SPEED: Mapping[str, Callable[[Learner], None]] = {
-    "fused SGD": _unfused,
-    "channels_last": _contiguous,
-}
+def numbers_around(iteration: Iteration, parts: Parts) -> tuple[Numbers, Numbers]:
+    """The numbers before and after two iterations, which are taken back.
+
+    The second has another batch, and all that the first has changed.
+    """
+    learner, device = parts.learner, parts.pool.device
+
+    def numbers() -> Numbers:
+        flat = [p.detach().flatten() for p in learner.model.parameters()]
+        return torch.cat(flat), learner.adversary.p.clone()
+
+    with as_before(learner):
+        before = numbers()
+        names = ("",) * parts.pool.num_domains
+        tried = replace(parts, history=History(names, 2, device), clock=Clock(device))
+        for _ in range(2):
+            iteration(tried)
+        return before, numbers()
+
+
+def _agree(one: tuple[Numbers, Numbers], other: tuple[Numbers, Numbers]) -> bool:
+    """The same but for rounding; no NaN agrees."""
+    return all(
+        bool((mine - theirs).norm() <= LOOSE * (mine - start).norm() + TIGHT * start.norm())
+        for start, mine, theirs in zip(*one, other[1], strict=True)
+    )
+
+
+@contextmanager
+def as_before(learner: Learner) -> Iterator[None]:
+    """Take back, in place, whatever the block does to the learner's numbers."""
+    state = copy.deepcopy(learner.state_dict())
+    try:
+        yield
+    finally:
+        learner.load_state_dict(state)
+
+
+class CapturedIteration:
+    """`loop.iterate`, captured: the same parts on the same memory, replayed.
+
+    The learner is afterwards as it was before: the warm-up's steps are taken back. What changes
+    from one iteration to the next lies on the device and is written before a replay: the draw and
+    the learning rates.
+
+    Args:
+        parts: what will be iterated on; learner, batches and pool are always these.
+        capture: turns a part that has been warmed up into its replay; None: a CUDA graph.
+    """
+
+    def __init__(self, parts: Parts, capture: Capture | None = None) -> None:
+        learner, self._pool = parts.learner, parts.pool
+        self._learner = learner
+        self._weighs = losses_weighed(learner, parts.batches)
+        device = learner.adversary.weights.device
+        self._draw = parts.batches.draw(learner.iteration).each(
+            lambda part: part.to(device, copy=True)  # its own memory: replays read it
+        )
+        self._weights = torch.zeros_like(learner.adversary.weights)  # p_t; answering moves p on
+        with as_before(learner), side_stream(device):
+            for _ in range(WARM_UP):
+                self._data()
+                self._batch_losses()
+                self._answer()
+                self._descend()
+        learner.optimizer.zero_grad(set_to_none=True)
+        take = capture or GraphCapture()
+        self._replay_data, self._replay_losses = take(self._data), take(self._batch_losses)
+        ordered = [self._answer, self._descend]  # as they are replayed: their memory is shared
+        if self._weighs == "next":
+            ordered.reverse()
+        if learner.adversary.feeds_on != "batch":  # no work, and no graph can be empty
+            ordered.remove(self._answer)
+        replays = {part: take(part) for part in ordered}
+        self._replay_descend = replays[self._descend]
+        self._replay_answer = replays.get(self._answer, lambda: None)
+
+    def __call__(self, parts: Parts) -> None:
+        """One iteration; see `loop.iterate`."""
+        learner, clock = self._learner, parts.clock
+        with clock.part("data"):
+            self._draw.copy_(parts.batches.draw(learner.iteration))
+            self._replay_data()
+        with clock.part("model"):
+            self._replay_losses()
+        if self._weighs == "current":
+            with clock.part("adversary"):
+                self._replay_answer()
+        with clock.part("model"):
+            learner.count_average()
+            self._replay_descend()
+            parts.history.record(self._weights, *self._f_all)
+        if self._weighs == "next":
+            with clock.part("adversary"):
+                self._replay_answer()
+        learner.advance()
+
+    # --- the parts ---------------------------------------------------------------------------
+
+    def _data(self) -> None:
+        self._images, self._labels = self._pool.gather(self._draw)
+
+    def _batch_losses(self) -> None:
+        self._f = batch_losses(self._learner, self._images, self._labels, self._pool, self._draw)
+        self._f_all = of_all(self._learner, self._f, self._draw.domains)
+
+    def _answer(self) -> None:
+        answer(self._learner, *self._f_all)
+
+    def _descend(self) -> None:
+        self._weights.copy_(self._learner.adversary.weights)
+        descend(self._learner, self._f, self._draw.domains)
+
+
+class GraphCapture:
+    """Captures parts one after another into graphs that share their memory."""
+
+    def __init__(self) -> None:
+        self._pool = torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream()
+
+    def __call__(self, part: Part) -> Part:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            part()
+        return graph.replay
+
+
+@contextmanager
+def side_stream(device: torch.device) -> Iterator[None]:
+    """Warm up where CUDA wants it: on a stream of its own."""
+    if device.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        yield
+    torch.cuda.current_stream(device).wait_stream(stream)
 
 
 def _line(error: Exception) -> str:

@@ -1,15 +1,23 @@
-"""What an iteration leaves behind: losses, weights, seconds; on the device until they are read."""
+"""What iterations leave behind: losses, weights, seconds; and the watch on where the weights go."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-PARTS = ("data", "model", "adversary", "measurement", "start")
+from robustmd.adversary import Regularizer, lam_keeping_all_in_play
+from robustmd.adversary.base import Adversary
+
+TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made of
+PARTS = (*TRAINING_PARTS, "measurement", "start")
+FEW = 1.05  # effective number of domains exp(H(p)) below which p is on one domain
+LONG = 0.1  # of the run's iterations: a stretch worth a warning
 
 
 class Diverged(Exception):
@@ -42,8 +50,11 @@ class History:
     def __init__(self, domains: tuple[str, ...], capacity: int, device: torch.device) -> None:
         self.domains = domains
         self._buffer = torch.ones(capacity, 3, len(domains), device=device)
-        self._first = 1  # the iteration of the oldest row
-        self._held = 0
+        self.start_at(1)
+
+    def start_at(self, iteration: int) -> None:
+        """The next recorded row is this iteration's."""
+        self._first, self._held = iteration, 0
 
     def record(
         self, weights: torch.Tensor, losses: torch.Tensor, present: torch.Tensor | None = None
@@ -62,10 +73,6 @@ class History:
     @property
     def full(self) -> bool:
         return self._held == len(self._buffer)
-
-    def start_at(self, iteration: int) -> None:
-        """The next recorded row is this iteration's (a run that goes on)."""
-        self._first, self._held = iteration, 0
 
     def read(self) -> list[Row]:
         """Rows since the last read, oldest first.
@@ -101,25 +108,25 @@ class Clock:
         """Book the block's time to `name`."""
         if self._cuda:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            self._open.append((name, start, end))
             start.record()
             try:
                 yield
             finally:
                 end.record()
-                self._open.append((name, start, end))
         else:
             begun = time.perf_counter()
             try:
                 yield
             finally:
-                self._seconds[name] += time.perf_counter() - begun
+                self.add(name, time.perf_counter() - begun)
 
     def settle(self) -> None:
         """Wait for the device and read the events; no effect on a CPU."""
         if self._open:
             torch.cuda.synchronize()
             for name, start, end in self._open:
-                self._seconds[name] += start.elapsed_time(end) / 1000.0
+                self.add(name, start.elapsed_time(end) / 1000.0)
             self._open.clear()
 
     def add(self, name: str, seconds: float) -> None:
@@ -134,3 +141,83 @@ class Clock:
 
     def load_state_dict(self, seconds: Mapping[str, float]) -> None:
         self._seconds = {part: seconds.get(part, 0.0) for part in PARTS}
+
+
+class WeightsWatch:
+    """Warns once when exp(H(p)) < 1.05 for a tenth of the run on end, with the same domain on top,
+    and says which λ would help.
+
+    Args:
+        adversary: the rule; for its regularizer and prior.
+        domains: the K names, in order.
+        iterations: T.
+    """
+
+    def __init__(self, adversary: Adversary, domains: tuple[str, ...], iterations: int) -> None:
+        self._adversary, self._domains = adversary, domains
+        self._is_watched = len(domains) > 1 and adversary.learns and not adversary.signed
+        self._needed = max(1, math.ceil(LONG * iterations))
+        self._begin(-1)
+        self.warning: str | None = None
+
+    def _begin(self, heaviest: int) -> None:
+        """A stretch begins, with this domain on top."""
+        self._heaviest, self._length = heaviest, 0
+        self._loss_sums, self._losses_seen = [0.0] * len(self._domains), [0] * len(self._domains)
+
+    def see(self, row: Row) -> None:
+        """The next iteration's weights and losses, in order."""
+        if not self._is_watched or self.warning is not None:
+            return
+        heaviest = max(range(len(row.weights)), key=row.weights.__getitem__)
+        few = math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) < FEW
+        if not few or heaviest != self._heaviest:
+            self._begin(heaviest)
+        if not few:
+            return
+        self._length += 1
+        for k, loss in enumerate(row.batch_losses):
+            if not math.isnan(loss):  # NaN: the domain was not drawn
+                self._loss_sums[k] += loss
+                self._losses_seen[k] += 1
+        if self._length >= self._needed:
+            self.warning = self._words(row)
+
+    def _words(self, row: Row) -> str:
+        text = (
+            f"nearly all weight on {self._domains[self._heaviest]} for {self._length} iterations "
+            f"up to {row.iteration} (effective number of domains below {FEW})"
+        )
+        regularizer: Regularizer | None = getattr(self._adversary, "regularizer", None)
+        if regularizer is None or not all(self._losses_seen):
+            return text
+        reference = getattr(self._adversary, "reference", None)  # of a rule that plays on f − f*
+        best = [0.0] * len(self._domains) if reference is None else reference.tolist()
+        sums = zip(self._loss_sums, self._losses_seen, best, strict=True)
+        means = [total / count - least for total, count, least in sums]
+        lam = lam_keeping_all_in_play(regularizer, means, self._adversary.q, FEW)
+        if lam is None or lam <= getattr(self._adversary, "lam", 0.0):  # p answers older losses
+            return text
+        return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "length": self._length,
+            "heaviest": self._heaviest,
+            "loss_sums": self._loss_sums,
+            "losses_seen": self._losses_seen,
+            "warning": self.warning,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._length, self.warning = state["length"], state["warning"]
+        self._heaviest = state["heaviest"]
+        self._loss_sums, self._losses_seen = list(state["loss_sums"]), list(state["losses_seen"])
+
+
+def _rounded_up(lam: float) -> str:
+    """λ to two digits, upwards: just above the smallest that does."""
+    if lam <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(lam)) - 1)
+    return f"{(math.floor(lam / unit) + 1) * unit:.2g}"

@@ -1,4 +1,4 @@
-"""What training changes: model, optimizer, schedule, adversary and what is kept about them."""
+"""What training changes: model, optimizer, adversary and what is kept about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import update_bn
 
 from robustmd.adversary import RegretMeter
@@ -22,22 +21,30 @@ from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.methods import build_adversary
 from robustmd.registry import BACKBONES, METHODS, BackboneFacts, MethodFacts
-from robustmd.training.seeds import content_hash, torch_seed
+from robustmd.training.batches import content_hash, torch_seed
+
+Factor = Callable[[int], float]  # t -> η_t/η_0
+
+
+def constant(_: int) -> float:
+    """The schedule of a learning rate that stays."""
+    return 1.0
 
 
 @dataclass
 class Learner:
     """All that an iteration changes. With the seed, it is all that a run needs to go on.
 
-    `regret` measures the adversary's regret, for the methods that have one; `average` keeps
-    W̄ = (1/T) Σ_t W_t, for the methods that return it; `logits` is the model as it computes in
-    `precision` (fp32, tf32 or bf16); `notes` are lines about the weights that it began with.
+    `factor` is the schedule of the optimizer's learning rates; `regret` measures the adversary's
+    regret, for the methods that have one; `average` keeps W̄ = (1/T) Σ_t W_t, for the methods that
+    return it; `logits` is the model as it computes in `precision` (fp32, tf32 or bf16); `notes` are
+    lines about the weights that it began with.
     """
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
-    schedule: LambdaLR
     adversary: Adversary
+    factor: Factor = constant
     regret: RegretMeter | None = None
     average: IterateAverage | None = None
     precision: str = "fp32"
@@ -48,6 +55,8 @@ class Learner:
     def __post_init__(self) -> None:
         self.logits = self.in_precision(self.model)
         self.training_logits = self.logits
+        self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
+        _begin_state(self.optimizer)
 
     def compile(self) -> None:
         """Train with `torch.compile`d passes from now on; measurements stay as they are."""
@@ -57,38 +66,48 @@ class Learner:
         """A model, this one or its average, as the run computes it."""
         return InPrecision(model, self.precision)
 
+    def count_average(self) -> None:
+        """Count W_t in the average, where there is one; before the step to W_{t+1}."""
+        if self.average is not None:
+            self.average.include(self.model, self.iteration + 1)
+
+    def advance(self) -> None:
+        """The next iteration, with its learning rates; no host-device sync."""
+        self.iteration += 1
+        self._set_rates()
+
+    def _set_rates(self) -> None:
+        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+            now = rate * self.factor(self.iteration)
+            if isinstance(group["lr"], torch.Tensor):  # on the device: captured steps read it there
+                group["lr"].fill_(now)
+            else:
+                group["lr"] = now
+
     def state_dict(self) -> dict[str, Any]:
         """What changes while it runs, the same keys and shapes at any iteration."""
-        buffers = (
-            (p, self.optimizer.state.get(p, {}).get("momentum_buffer")) for p in self._with_momentum
-        )
-        momentum = {
-            i: {"momentum_buffer": torch.zeros_like(p) if buffer is None else buffer}
-            for i, (p, buffer) in enumerate(buffers)
-        }
         return {
             "iteration": self.iteration,
             "measured": self.measured,
-            "optimizer": {"state": momentum},
+            "optimizer": {"state": dict(enumerate(map(dict, self._optimizer_states)))},
             **{name: part.state_dict() for name, part in self._parts.items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from there. What the settings say, as learning rates, is not taken from `state`."""
+        """Go on from there, in place. What the settings say, as learning rates, is not taken from
+        `state`."""
         self.iteration, self.measured = state["iteration"], state["measured"]
         for name, part in self._parts.items():
             part.load_state_dict(state[name])
-        found = state["optimizer"]["state"]
-        for i, p in enumerate(self._with_momentum):
-            self.optimizer.state[p] = {
-                "momentum_buffer": torch.zeros_like(p).copy_(found[i]["momentum_buffer"])
-            }
-        schedule = self.schedule
-        schedule.last_epoch = self.iteration
-        for group, rate, factor in zip(
-            self.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True
-        ):
-            group["lr"] = rate * factor(self.iteration)
+        for i, mine in enumerate(self._optimizer_states):
+            for name, value in mine.items():
+                value.copy_(state["optimizer"]["state"][i][name])
+        self._set_rates()
+
+    @property
+    def _optimizer_states(self) -> list[dict[str, torch.Tensor]]:
+        parameters = (p for group in self.optimizer.param_groups for p in group["params"])
+        return [self.optimizer.state[p] for p in parameters if self.optimizer.state.get(p)]
 
     @property
     def _parts(self) -> dict[str, nn.Module]:
@@ -99,11 +118,6 @@ class Learner:
             "average": self.average,
         }
         return {name: part for name, part in parts.items() if part is not None}
-
-    @property
-    def _with_momentum(self) -> list[nn.Parameter]:
-        groups = self.optimizer.param_groups
-        return [p for group in groups if group["momentum"] for p in group["params"]]
 
     def parameters(self) -> int:
         """How many numbers training changes."""
@@ -139,31 +153,58 @@ def build_learner(
     notes = [load_weights(model, weights, head)] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     training, method = config.training, config.method
-    optimizer = torch.optim.SGD(
-        model.parameters(),
-        lr=training.learning_rate,
-        momentum=training.momentum,
-        weight_decay=training.weight_decay,
-        fused=True if device.type == "cuda" else None,  # one kernel, and a graph can hold it
-    )
-    schedule = learning_rate_schedule(optimizer, training.schedule, training.iterations)
     facts = MethodFacts(num_trained, training.iterations, sizes)
     adversary = build_adversary(method, facts).to(device)
-    regret = RegretMeter.of(adversary) if adversary.has_regret else None
-    average = IterateAverage(model) if METHODS.flag(method.name, "averages") else None
-    precision = config.runtime.precision
-    return Learner(model, optimizer, schedule, adversary, regret, average, precision, notes)
+    return Learner(
+        model,
+        build_optimizer(model, training, device),
+        adversary,
+        schedule(training.schedule, training.iterations),
+        RegretMeter.of(adversary) if adversary.has_regret else None,
+        IterateAverage(model) if METHODS.flag(method.name, "averages") else None,
+        config.runtime.precision,
+        notes,
+    )
 
 
-def learning_rate_schedule(
-    optimizer: torch.optim.Optimizer, schedule: str, iterations: int
-) -> LambdaLR:
-    """`constant`: η_w throughout. `cosine`: η_w (1 + cos(π t/T))/2, from η_w at t = 0 to 0 at T."""
-    factors: dict[str, Callable[[int], float]] = {
-        "constant": lambda t: 1.0,
+def build_optimizer(
+    model: nn.Module, training: settings.Training, device: torch.device
+) -> torch.optim.Optimizer:
+    """SGD; on CUDA fused, one kernel that reads η from the device, so that a graph can hold it."""
+    on_cuda = device.type == "cuda"
+    rate = training.learning_rate
+    return torch.optim.SGD(
+        model.parameters(),
+        lr=torch.tensor(rate, device=device) if on_cuda else rate,
+        momentum=training.momentum,
+        weight_decay=training.weight_decay,
+        fused=True if on_cuda else None,
+    )
+
+
+def schedule(name: str, iterations: int) -> Factor:
+    """`constant`: η throughout. `cosine`: η (1 + cos(π t/T))/2, from η at t = 0 to 0 at T."""
+    factors: Mapping[str, Factor] = {
+        "constant": constant,
         "cosine": lambda t: 0.5 * (1.0 + math.cos(math.pi * min(t, iterations) / iterations)),
     }
-    return LambdaLR(optimizer, factors[schedule])
+    return factors[name]
+
+
+def _begin_state(optimizer: torch.optim.Optimizer) -> None:
+    """Make the optimizer's state now, as it is before the first step: by a step that moves nothing.
+
+    So it has a place of its own from the beginning, for captured graphs and for checkpoints.
+    """
+    settled = [dict(group) for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        group.update(lr=0.0, weight_decay=0.0)
+        for p in group["params"]:
+            p.grad = torch.zeros_like(p)
+    optimizer.step()
+    optimizer.zero_grad()
+    for group, before in zip(optimizer.param_groups, settled, strict=True):
+        group.update(before)
 
 
 class InPrecision(nn.Module):

@@ -1,25 +1,27 @@
-"""The loop, on one page: sample, one forward pass, weigh, one SGD step, update the weights."""
+"""The loop, on one page: sample, one forward pass, weigh, one step of the model, new weights p."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional
 
-from robustmd.training.batches import BatchStream, Draw
+from robustmd.training.batches import BatchStream, Draw, sent
 from robustmd.training.history import Clock, History
-from robustmd.training.images import sent
 from robustmd.training.learner import Learner
 from robustmd.training.measurement import masked
 from robustmd.training.pool import TrainingPool
 
-Iteration = Callable[[Learner, BatchStream, TrainingPool, History, Clock], None]
+if TYPE_CHECKING:
+    from robustmd.training.session import Session
 
 
-class Run(Protocol):
-    """What is trained on what, and what the loop asks for between two iterations."""
+@dataclass(frozen=True)
+class Parts:
+    """What an iteration needs: who learns, from which batches of which images, and what is kept."""
 
     learner: Learner
     batches: BatchStream
@@ -27,69 +29,58 @@ class Run(Protocol):
     history: History
     clock: Clock
 
-    @property
-    def iterations(self) -> int: ...
-    def measure_if_due(self) -> None: ...
-    def check_stop(self) -> None: ...
-    def full_losses(self) -> torch.Tensor: ...
-    def after_iteration(self) -> None: ...
+
+Iteration = Callable[[Parts], None]
 
 
-def train(run: Run, iteration: Iteration) -> None:
+def train(session: Session, iteration: Iteration) -> None:
     """Train to the last iteration T: Alg. 1 and 2, with every rule for the weights p.
 
-    `iteration` is `iterate`, or does the same faster (see cuda_graphs.py).
+    `iteration` is `iterate`, or does the same faster (see fast_iteration.py).
 
     The model's step takes p_t, and p_{t+1} comes from the same losses, at W_t. p is never
     differentiated through. Nothing in an iteration makes the host wait for the device.
 
     Raises:
         Diverged: a loss was not finite (seen when the history is read).
-        Interrupted: from `run.check_stop`, always between two iterations.
+        Interrupted: the run was asked to stop, always between two iterations.
     """
-    learner, adversary = run.learner, run.learner.adversary
-    run.measure_if_due()
-    while learner.iteration < run.iterations:
-        run.check_stop()
+    learner, adversary = session.learner, session.learner.adversary
+    session.measure_if_due()
+    while learner.iteration < session.plan.iterations:
+        session.stop.check()
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
-            adversary.update(run.full_losses())  # f(W_t), [K], over the whole training sets
-        iteration(learner, run.batches, run.pool, run.history, run.clock)
-        run.after_iteration()
-        run.measure_if_due()
+            adversary.update(session.full_losses())  # f(W_t), [K], over the whole training sets
+        iteration(session.parts)
+        session.after_iteration()
+        session.measure_if_due()
 
 
-def iterate(
-    learner: Learner,
-    batches: BatchStream,
-    pool: TrainingPool,
-    history: History,
-    clock: Clock,
-) -> None:
+def iterate(parts: Parts) -> None:
     """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ.
 
     A rule that `weighs` the current batch answers f̂ᵗ before the model's step: p_t is its answer.
     """
+    learner, clock = parts.learner, parts.clock
     with clock.part("data"):
-        draw = batches.draw(learner.iteration)
-        images, labels = pool.gather(draw)
-        drawn = None if draw.domains is None else sent(draw.domains, pool.device)
+        draw = parts.batches.draw(learner.iteration)
+        images, labels = parts.pool.gather(draw)
+        drawn = None if draw.domains is None else sent(draw.domains, parts.pool.device)
     with clock.part("model"):
-        losses = batch_losses(learner, images, labels, pool, draw)
+        losses = batch_losses(learner, images, labels, parts.pool, draw)
         seen = of_all(learner, losses, drawn)
-    weighs = losses_weighed(learner, batches)
+    weighs = losses_weighed(learner, parts.batches)
     if weighs == "current":
         with clock.part("adversary"):
             answer(learner, *seen)
     with clock.part("model"):
-        if learner.average is not None:
-            learner.average.include(learner.model, learner.iteration + 1)
+        learner.count_average()
         descend(learner, losses, drawn)
-        learner.schedule.step()
-        history.record(learner.adversary.weights, *seen)
+        parts.history.record(learner.adversary.weights, *seen)
     if weighs == "next":
         with clock.part("adversary"):
             answer(learner, *seen)
-    learner.iteration += 1
+    learner.advance()
 
 
 def losses_weighed(learner: Learner, batches: BatchStream) -> str:
@@ -136,7 +127,7 @@ def domain_losses(
 
 
 def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:
-    """W_{t+1}: an SGD step on p_t·f̂ᵗ.
+    """W_{t+1}: a step of the optimizer on p_t·f̂ᵗ.
 
     Where only the domains `drawn` (int64 [M]) are in the batch, on (K/M) Σ_{k drawn} p_k f̂_k, whose
     mean over the draws is p·f̂ for a p from before the draw: each is drawn with probability M/K.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,7 @@ from torch.nn import functional
 from robustmd import metrics as reducers
 from robustmd.errors import UserError
 from robustmd.registry import METRICS, Metric
-from robustmd.training.images import ResidentExamples
-from robustmd.training.pool import chunks
+from robustmd.training.pool import ResidentExamples, Splits, chunks
 
 PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
 MOST_PIXELS = 2**24  # the same on a GPU with enough memory
@@ -62,18 +62,12 @@ def measure(
     Sums are kept on the device (float64 where it has it); the host reads once, at the end.
     """
     asked = [METRICS[name] for name in metrics]
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            found = torch.stack(
-                [
-                    _sums(model, split, (positions or {}).get(name), between, asked)
-                    for name, split in domains.items()
-                ]
-            ).tolist()
-    finally:
-        model.train(was_training)
+    chosen = positions or {}
+    with _evaluating(model):
+        sums = [
+            _sums(model, split, chosen.get(name), between, asked) for name, split in domains.items()
+        ]
+        found = torch.stack(sums).tolist()
     return {
         name: Measure(
             loss / count,
@@ -131,9 +125,7 @@ def _value(
         ) from None
 
 
-def predict(
-    model: nn.Module, splits: Mapping[str, Mapping[str, ResidentExamples]]
-) -> dict[str, np.ndarray]:
+def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
     """The arrays of predictions.npz.
 
     Args:
@@ -147,18 +139,26 @@ def predict(
         Images are seen as in a measurement: cropped in the centre, with each image's own noise.
     """
     arrays: dict[str, np.ndarray] = {}
-    model.eval()
-    with torch.inference_mode():
+    with _evaluating(model):
         for split, domains in splits.items():
             for name, examples in domains.items():
                 parts = chunks(examples, images_at_once(examples))
                 logits = torch.cat([model(images).half() for images, _ in parts])
-                prefix = f"{split}/{name}"
-                arrays[f"{prefix}/id"] = examples.ids().cpu().numpy()
-                arrays[f"{prefix}/label"] = examples.labels.cpu().numpy()
-                arrays[f"{prefix}/logits"] = logits.cpu().numpy()
-    model.train()
+                found = {"id": examples.ids(), "label": examples.labels, "logits": logits}
+                arrays |= {f"{split}/{name}/{key}": x.cpu().numpy() for key, x in found.items()}
     return arrays
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode and no gradients; afterwards the model's mode is as it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was_training)
 
 
 def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:

@@ -1,24 +1,118 @@
-"""The examples of all domains, and the batches made of them: from positions to images."""
+"""The examples of all domains where the model is, and the batches made of them.
+
+Images are uint8, on the device once; where they do not fit they stay in the memory map on the host,
+and every gather copies what it takes of them through pinned memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 
+import numpy as np
 import torch
 
+from robustmd.domains.domain import SPLITS, DomainSet, Examples
 from robustmd.domains.examples import matrix_of
-from robustmd.training.batches import Draw
-from robustmd.training.images import ResidentExamples, sent
-from robustmd.training.pixels import (
-    QUANTILES,
-    cropped,
-    keys_of_images,
-    noise_table,
-    normalised,
-    turned,
-    with_noise,
-)
+from robustmd.training import pixels
+from robustmd.training.batches import Draw, sent, stream
+
+LARGEST_SHARE = 0.5  # of the device's free memory that images may take
+Batch = tuple[torch.Tensor, torch.Tensor]  # images and their labels
+
+
+class ResidentExamples:
+    """One split of one domain, ready to be gathered on the device.
+
+    Args:
+        examples: the split, n >= 1, with its views.
+        device: where the model is.
+        images: the same images, placed before for another split or domain.
+        noise_start: 0 <= start < 2**63: chooses each image's own noise.
+        absent: bool [C] on the device, the classes that play no part in the domain's loss and
+            accuracy; given for all domains or none.
+    """
+
+    def __init__(
+        self,
+        examples: Examples,
+        device: torch.device,
+        images: torch.Tensor | None = None,
+        noise_start: int = 0,
+        absent: torch.Tensor | None = None,
+    ) -> None:
+        self.absent, self.noise_start = absent, noise_start
+        self.images = _placed(_tensor(examples.images), device) if images is None else images
+        self.labels = torch.from_numpy(np.asarray(examples.targets)).to(device)
+        self.device = self.labels.device  # "cuda" as its tensors name it: "cuda:0"
+        rows = np.arange(examples.stored) if examples.rows is None else examples.rows
+        self.rows = _tensor(np.asarray(rows, dtype=np.int64))
+        self.views, self.image_size = examples.views, examples.image_size
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def ids(self) -> torch.Tensor:
+        """int64 [n], on the host: for each example the row of its image in the prepared arrays."""
+        return self.rows.repeat_interleave(len(self.views.variants))
+
+
+Splits = Mapping[str, Mapping[str, ResidentExamples]]  # split -> domain -> examples
+
+
+def resident_splits(
+    domains: DomainSet, device: torch.device, seed: int = 0
+) -> dict[str, dict[str, ResidentExamples]]:
+    """split -> domain -> examples, for the splits that there are.
+
+    Splits and domains that share their images (a validation split, copies with noise) share them
+    here as well. The seed chooses the noise that images are measured with.
+    """
+    splits: dict[str, dict[str, ResidentExamples]] = {split: {} for split in SPLITS}
+    placed: dict[int, torch.Tensor] = {}
+    absent = domains.absent_classes()
+    masks = list(torch.from_numpy(absent).to(device)) if absent.any() else [None] * len(domains)
+    for domain, mask in zip(domains, masks, strict=True):
+        for split, examples in domain.splits.items():
+            there = placed.get(id(examples.images))
+            noise = stream(seed, f"measured noise/{split}/{domain.name}").integers(2**63)
+            resident = ResidentExamples(examples, device, there, int(noise), mask)
+            placed[id(examples.images)] = resident.images
+            splits[split][domain.name] = resident
+    return splits
+
+
+def where_images_are(splits: Splits) -> str | None:
+    """Which images are on the device and which are too many for it, in a line; None on a CPU."""
+    examples = [one for domains in splits.values() for one in domains.values()]
+    device = examples[0].device
+    if device.type == "cpu":
+        return None
+    arrays = {id(one.images): one.images for one in examples}.values()
+    here = sum(images.numel() for images in arrays if images.device != device) / 1e6
+    there = sum(images.numel() for images in arrays) / 1e6 - here
+    if not here:
+        return f"images: {there:.0f} MB, all on {device}"
+    return (
+        f"images: {there:.0f} MB on {device}; {here:.0f} MB would take more than "
+        f"{LARGEST_SHARE:.0%} of its free memory: they stay on the host, and each batch is copied"
+    )
+
+
+def _tensor(array: np.ndarray) -> torch.Tensor:
+    with warnings.catch_warnings():  # a read-only map is what we want; nothing here writes to it
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+def _placed(images: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The images on the device, or where they are if they would take too much of its memory."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        if images.numel() > LARGEST_SHARE * free:
+            return images
+    return images.to(device)
 
 
 class TrainingPool:
@@ -31,7 +125,7 @@ class TrainingPool:
     def __init__(self, splits: Sequence[ResidentExamples]) -> None:
         groups: list[list[ResidentExamples]] = []
         for split in splits:  # neighbours only, so that a batch keeps the domains' order
-            if groups and may_share(groups[-1][-1], split):
+            if groups and _may_share(groups[-1][-1], split):
                 groups[-1].append(split)
             else:
                 groups.append([split])
@@ -47,20 +141,19 @@ class TrainingPool:
         """Do all images lie on the device?"""
         return all(shelf.images.device == self.device for shelf in self.shelves)
 
-    def gather(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
+    def gather(self, draw: Draw) -> Batch:
         """One batch: float [M·m, 3, H, W] and int64 [M·m], domain by domain.
 
         Where there are several shelves, a draw of some of the domains must be on the host, which
         decides by it which of them to read.
         """
-        bounds = self._bounds_in(draw)
         parts = [
-            self._part(shelf, draw[first:last])
-            for shelf, (first, last) in enumerate(pairwise(bounds))
+            self._part(number, draw.at(slice(first, last)))
+            for number, (first, last) in enumerate(pairwise(self._bounds_in(draw)))
             if first < last
         ]
-        images = torch.cat([images for images, _ in parts])
-        return normalised(images), torch.cat([labels for _, labels in parts])
+        images, labels = (torch.cat(of_all) for of_all in zip(*parts, strict=True))
+        return pixels.normalised(images), labels
 
     def absent_classes(self, draw: Draw) -> torch.Tensor | None:
         """bool [M, C]: the classes that the drawn domains do not have; None: all have all."""
@@ -76,9 +169,9 @@ class TrainingPool:
             return [0, len(draw.domains)]
         return torch.searchsorted(draw.domains, torch.tensor(self._bounds)).tolist()
 
-    def _part(self, shelf: int, draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
+    def _part(self, number: int, draw: Draw) -> Batch:
         """A shelf's images and labels: what `draw` has of its domains."""
-        first, last = self._bounds[shelf : shelf + 2]
+        first, last = self._bounds[number : number + 2]
         whose = None
         if last - first > 1:
             on_shelf = torch.arange(last - first, device=draw.positions.device)
@@ -87,14 +180,15 @@ class TrainingPool:
             whose = on_shelf[:, None].expand_as(draw.positions).flatten()
         corners = None if draw.corners is None else draw.corners.flatten(0, 1)
         keys = None if draw.noise_keys is None else draw.noise_keys.flatten()
-        return self.shelves[shelf].gather(draw.positions.flatten(), whose, corners, keys)
+        return self.shelves[number].gather(draw.positions.flatten(), whose, corners, keys)
 
 
 class Shelf:
     """Domains whose images lie in one array, so that one gather serves them all.
 
     Args:
-        splits: G ≥ 1 splits that `may_share`; what they are numbered by here is their order.
+        splits: G ≥ 1 splits with the same images, size and number of variants; they may differ in
+            rows, turns and noise. Here they are numbered by their order.
     """
 
     def __init__(self, splits: Sequence[ResidentExamples]) -> None:
@@ -102,14 +196,13 @@ class Shelf:
         self.images, self.device, self.image_size = first.images, first.device, first.image_size
         there = self.images.device
         self._variants = len(first.views.variants)
-        before = torch.tensor([0, *(s.stored for s in splits)]).cumsum(0)[:-1]
+        before = torch.tensor([0, *(len(s.rows) for s in splits)]).cumsum(0)[:-1]
         self._offsets = before.to(there)  # [G], how many stored images the splits before have
         self._labels = torch.cat([split.labels for split in splits])
-        self._rows = _all_rows(splits)
+        self._rows = torch.cat([split.rows for split in splits]).to(there)
 
-        margins = [
-            n - seen for n, seen in zip(self.images.shape[1:3], self.image_size, strict=True)
-        ]
+        height, width = self.images.shape[1:3]
+        margins = height - self.image_size[0], width - self.image_size[1]
         self._is_cropped = any(margins)
         self._centre = torch.tensor([[margin // 2 for margin in margins]], device=there)
         names = [name for split in splits for name in split.views.variants]
@@ -118,9 +211,10 @@ class Shelf:
 
         sigmas = [split.views.sigma for split in splits]
         levels = sorted(set(sigmas))
-        tables = torch.cat([noise_table(sigma) for sigma in levels]) if any(sigmas) else None
-        self._tables = None if tables is None else tables.to(self.device)
-        starts = torch.tensor([levels.index(sigma) * QUANTILES for sigma in sigmas])
+        self._tables = None
+        if any(sigmas):
+            self._tables = torch.cat([pixels.noise_table(s) for s in levels]).to(self.device)
+        starts = torch.tensor([levels.index(sigma) * pixels.QUANTILES for sigma in sigmas])
         self._table_starts = starts.to(self.device)  # [G], where each domain's table begins
         self._noise_starts = torch.tensor([s.noise_start for s in splits]).to(self.device)
 
@@ -130,7 +224,7 @@ class Shelf:
         whose: torch.Tensor | None = None,
         corners: torch.Tensor | None = None,
         noise_keys: torch.Tensor | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> Batch:
         """(uint8 [n, h, w, 3] images as they are seen, int64 [n] labels), on the device.
 
         The host does not wait for the device.
@@ -143,64 +237,52 @@ class Shelf:
         """
         there = self.images.device
         positions = sent(positions, there)
-        whose = None if whose is None else sent(whose, there)
+        whose = torch.zeros_like(positions) if whose is None else sent(whose, there)
+        offset = self._offsets[whose]
         variants = positions % self._variants
-        stored = positions if self._variants == 1 else positions // self._variants
-        offset = 0 if whose is None else self._offsets[whose]
-        rows = stored if self._rows is None else self._rows[stored + offset]
-        images = self._seen(rows, self._variant_of(variants, whose), corners)
+        rows = self._rows[positions // self._variants + offset]
+        images = self._seen(rows, variants + whose * self._variants, corners)
         if self._tables is not None:
-            mine = None if whose is None else sent(whose, self.device)
+            mine = sent(whose, self.device)
             if noise_keys is None:
                 own = sent(rows * self._variants + variants, self.device)
-                noise_keys = keys_of_images(self._noise_starts[0 if mine is None else mine], own)
-            starts = None if mine is None else self._table_starts[mine]
-            images = with_noise(images, sent(noise_keys, self.device), self._tables, starts)
+                noise_keys = pixels.keys_of_images(self._noise_starts[mine], own)
+            noise_keys = sent(noise_keys, self.device)
+            starts = self._table_starts[mine] if len(self._table_starts) > 1 else None
+            images = pixels.with_noise(images, noise_keys, self._tables, starts)
         return images, self._labels[sent(positions + offset * self._variants, self.device)]
-
-    def _variant_of(self, variants: torch.Tensor, whose: torch.Tensor | None) -> torch.Tensor:
-        """int64 [n]: places in the table of matrices."""
-        return variants if whose is None else variants + whose * self._variants
 
     def _seen(
         self, rows: torch.Tensor, variants: torch.Tensor, corners: torch.Tensor | None
     ) -> torch.Tensor:
-        """The stored images in their variants, cropped: uint8 [n, h, w, 3] on the device."""
+        """The stored images, each turned as its place in the table of matrices says, and cropped:
+        uint8 [n, h, w, 3] on the device."""
         if corners is None:
             corners = self._centre.expand(len(rows), 2)
         if self._matrices is not None:
             whole = sent(self.images.index_select(0, rows), self.device)
             matrices = self._matrices[sent(variants, self.device)]
-            return turned(whole, matrices, sent(corners, self.device), self.image_size)
+            return pixels.turned(whole, matrices, sent(corners, self.device), self.image_size)
         if self._is_cropped:
             corners = sent(corners, self.images.device)
-            seen = cropped(self.images, rows, corners, self.image_size[0])
+            seen = pixels.cropped(self.images, rows, corners, self.image_size[0])
         else:  # index_select copies whole images, several times faster than images[rows]
             seen = self.images.index_select(0, rows)
         return sent(seen, self.device)
 
 
-def may_share(one: ResidentExamples, other: ResidentExamples) -> bool:
-    """May the two be on one shelf? They may differ in rows, turns and noise."""
+def _may_share(one: ResidentExamples, other: ResidentExamples) -> bool:
     same = one.images is other.images and one.image_size == other.image_size
     return same and len(one.views.variants) == len(other.views.variants)
 
 
 def chunks(
     split: ResidentExamples, size: int, positions: torch.Tensor | None = None
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+) -> Iterator[Batch]:
     """A split (or the given positions of it) in order, `size` at a time: normalised, labels."""
     if positions is None:
         positions = torch.arange(len(split))
     shelf = Shelf([split])
     for part in positions.split(size):
         images, labels = shelf.gather(part)
-        yield normalised(images), labels
-
-
-def _all_rows(splits: Sequence[ResidentExamples]) -> torch.Tensor | None:
-    """Every split's rows one after another, where the images are; None: each is all images."""
-    if all(split.rows is None for split in splits):
-        return None
-    rows = [torch.arange(s.stored) if s.rows is None else s.rows for s in splits]
-    return torch.cat(rows).to(splits[0].images.device)
+        yield pixels.normalised(images), labels

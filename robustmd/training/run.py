@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unicodedata import normalize
 
 import torch
@@ -16,18 +15,31 @@ from rich.console import Console
 
 from robustmd.backbones.networks.pretrained import find_weights
 from robustmd.config import settings
+from robustmd.config.identity import canonical
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files
-from robustmd.training.environment import allow_tf32, choose_device, describe, memory_for
+from robustmd.runs.reader import judge, status_of
+from robustmd.runs.untrusted import Unreadable, read_record
+from robustmd.runs.writer import RunDirectory
+from robustmd.training.console import Interrupted, RunProgress, StopRequest
 from robustmd.training.history import Diverged
-from robustmd.training.plan import Plan
-from robustmd.training.progress import RunProgress
-from robustmd.training.resuming import changed_code, go_on, is_finished
+from robustmd.training.plan import Plan, recorded_identity
+from robustmd.training.records import (
+    allow_tf32,
+    choose_device,
+    data_warnings,
+    describe,
+    example_sheet,
+    memory_for,
+    summarise,
+    verdict,
+)
 from robustmd.training.session import Session
-from robustmd.training.signals import Interrupted, StopRequest
-from robustmd.training.summary import data_warnings, example_sheet, summarise, verdict
+from robustmd.training.state import go_on
+
+ELSE = "force=true trains anew in its place, paths.outputs=FOLDER elsewhere"
 
 
 @dataclass(frozen=True)
@@ -61,72 +73,64 @@ def run(
     Raises:
         UserError: the settings, the data or the output folder do not allow it.
     """
-    settings.validate(config)
-    assert config.paths.outputs is not None
-    with StopRequest() as stop:
-        try:
-            return _run(config, console, overrides, announce, stop)
-        except Interrupted as stopped:
-            words = f"{stopped} before training; the same command goes on"
-            return Outcome("interrupted", Path(config.paths.outputs), words, stopped.code)
-
-
-def _run(
-    config: settings.Config,
-    console: Console,
-    overrides: Sequence[str],
-    announce: Callable[[Path], None],
-    stop: StopRequest,
-) -> Outcome:
     begun = time.perf_counter()
 
     def say(line: str) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
-    with stop.at_once():
-        device = choose_device(config.runtime.device)
-        _set_up_torch(config.runtime)
-        weights = find_weights(config.backbone)
-        domains = load_domains(config, say)
-        plan = Plan.of(config, domains, device, weights, overrides)
-    for note in _index_notes(config.method, plan.config.method):
-        say(note)
-    directory = plan.directory
-    announce(directory.path)
-    try:
-        with directory.locked(say):
-            if is_finished(plan):
-                changed = changed_code(plan)
-                words = "finished before; not trained again (force=true would)"
-                words += f"; since then {listed(changed)} changed" if changed else ""
-                return Outcome("kept", directory.path, words, 0, stop.code)
-            with memory_for("the images and the model; choose a smaller backbone or fewer images"):
-                session = Session(plan, stop)
-            notes = [*session.learner.notes, *plan.notes]
-            for note in notes:
-                say(note)
-            return _train(session, notes, list(overrides), console, begun)
-    except OSError as error:
-        raise UserError(
-            f"{error.filename or directory.path}: {error.strerror or error}; "
-            "free or open that place, or choose another with paths.outputs=FOLDER"
-        ) from None
+    settings.validate(config)
+    with StopRequest() as stop:
+        try:
+            with stop.at_once():
+                plan = _planned(config, overrides, say)
+        except Interrupted as stopped:
+            words = f"{stopped} before training; the same command goes on"
+            return Outcome("interrupted", Path(config.paths.outputs), words, stopped.code)
+        directory = plan.directory
+        announce(directory.path)
+        try:
+            with directory.locked(say):
+                if is_finished(plan):
+                    changed = changed_code(plan)
+                    words = "finished before; not trained again (force=true would)"
+                    words += f"; since then {listed(changed)} changed" if changed else ""
+                    return Outcome("kept", directory.path, words, 0, stop.code)
+                with memory_for(
+                    "the images and the model; choose a smaller backbone or fewer images"
+                ):
+                    session = Session(plan, stop)
+                return _train(session, list(overrides), console, begun)
+        except OSError as error:
+            raise UserError(
+                f"{error.filename or directory.path}: {error.strerror or error}; "
+                "free or open that place, or choose another with paths.outputs=FOLDER"
+            ) from None
 
 
-def _set_up_torch(runtime: settings.Runtime) -> None:
+def _planned(config: settings.Config, overrides: Sequence[str], say: Callable[[str], None]) -> Plan:
+    """The plan, for the data that are there; torch is set up for it."""
+    runtime = config.runtime
+    device = choose_device(runtime.device)
     if runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(runtime.deterministic)
     allow_tf32(runtime.precision == "tf32")
+    weights = find_weights(config.backbone)
+    plan = Plan.of(config, load_domains(config, say), device, weights, overrides)
+    index, name = (getattr(one.method, "domain", None) for one in (config, plan.config))
+    if index is not None and normalize("NFC", str(index)) != name:
+        say(f"method.domain={index}: no domain is called so; by index it is {name}")
+    return plan
 
 
-def _train(
-    session: Session, notes: list[str], overrides: list[str], console: Console, begun: float
-) -> Outcome:
+def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
     plan, directory = session.plan, session.plan.directory
-    notes = [*plan.domains.notes, *notes, *_begin(session, overrides, console)]
+    said = [*session.learner.notes, *plan.notes]
+    for note in said:
+        console.print(note, highlight=False, soft_wrap=True)
+    notes = [*plan.domains.notes, *said, *_begin(session, overrides, console)]
     session.data_warnings = data_warnings(plan.domains, plan.config.paths.folder("cache"))
     examples = example_sheet(plan.domains)
     if examples is not None:
@@ -141,13 +145,18 @@ def _train(
         directory.write_record(files.SUMMARY, summarise(session, status, message, notes, spent))
         directory.append_log(f"{status}{': ' + message if message else ''}")
 
+    goes_on = "the same command goes on"
     try:
         conclude("running", None)
-        stop = _until_stopped(session, console)
-        if stop is not None:
-            message = (
-                f"{stop} after iteration {session.learner.iteration}; the same command goes on"
-            )
+        try:
+            with (
+                memory_for(_batch(plan)),
+                RunProgress(console, plan.iterations, session.learner.iteration) as bar,
+            ):
+                session.run(bar)
+        except Interrupted as stop:
+            session.save_checkpoint()
+            message = f"{stop} after iteration {session.learner.iteration}; {goes_on}"
             conclude("interrupted", message)
             return Outcome("interrupted", directory.path, message, stop.code)
         conclude("finished", None)
@@ -156,9 +165,7 @@ def _train(
         conclude("diverged", message)
         return Outcome("diverged", directory.path, message, 1)
     except KeyboardInterrupt:  # a second Ctrl-C
-        conclude(
-            "interrupted", "stopped at once; the same command goes on from the last checkpoint"
-        )
+        conclude("interrupted", f"stopped at once; {goes_on} from the last checkpoint")
         raise
     except BaseException as error:
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
@@ -167,20 +174,6 @@ def _train(
         raise
     checkpoints.drop(directory.path)
     return Outcome("finished", directory.path, verdict(session), 0, session.stop.code)
-
-
-def _until_stopped(session: Session, console: Console) -> Interrupted | None:
-    """Train to the end, or to where the run was asked to stop: then with a checkpoint."""
-    try:
-        with (
-            memory_for(_batch(session.plan)),
-            RunProgress(console, session.iterations, session.learner.iteration) as bar,
-        ):
-            session.run(bar)
-    except Interrupted as stop:
-        session.save_checkpoint()
-        return stop
-    return None
 
 
 def _batch(plan: Plan) -> str:
@@ -192,37 +185,28 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
     """Start the directory, or go on from its last checkpoint. Returns what is to be noted."""
     plan, config = session.plan, session.plan.config
     with memory_for(_batch(plan)):
-        batches_hash = session.batches.fingerprint()
+        batches_hash = session.parts.batches.fingerprint()
+    named = [o.partition("=")[2] for o in overrides if o.startswith("experiment=")]
     environment = {
         "overrides": overrides,
         "folder": str(Path.cwd()),
         **describe(plan.device),
-        "experiment": next(
-            (o.partition("=")[2] for o in overrides if o.startswith("experiment=")), None
-        ),
+        "experiment": named[0] if named else None,
         "plugins": described(config),
         **plan.read,
         "initial_weights_hash": session.initial_weights_hash,
         "batches_hash": batches_hash,
     }
-    if config.force or not config.resume or not go_on(session, environment):
+    if config.force or not config.resume or not go_on(plan, session.state, environment):
         plan.directory.begin(settings.as_dict(config), environment)
     for line in session.state.resumed:
         console.print(f"  {line}", highlight=False, soft_wrap=True)
     return [*_batch_notes(session), *session.state.resumed]
 
 
-def _index_notes(given: Any, settled: Any) -> list[str]:
-    """Which domain is meant by an index."""
-    index, name = getattr(given, "domain", None), getattr(settled, "domain", None)
-    if index is None or normalize("NFC", str(index)) == name:
-        return []
-    return [f"method.domain={index}: no domain is called so; by index it is {name}"]
-
-
 def _batch_notes(session: Session) -> list[str]:
     """What is not as it was asked for, or not as it is with fewer domains."""
-    batches, notes = session.batches, []
+    batches, notes = session.parts.batches, []
     asked = session.plan.config.training.batch_size
     if batches.samples_domains:
         notes.append(
@@ -235,3 +219,87 @@ def _batch_notes(session: Session) -> list[str]:
             f"{batches.effective_batch} examples an iteration, {batches.share} of each"
         )
     return notes
+
+
+# --- is it there already? ------------------------------------------------------------------------
+
+
+def is_finished(plan: Plan) -> bool:
+    """Whether the plan's directory holds the finished run of its settings, data and weights.
+
+    Raises:
+        UserError: it holds a run of others, or one that was damaged after it had finished.
+    """
+    config, directory = plan.config, plan.directory
+    if config.force:
+        return False
+    try:
+        has_finished = status_of(directory.path) == "finished"
+        if has_finished:
+            _check_whole(directory)
+    except (Unreadable, UserError) as damage:
+        raise UserError(f"{directory.path}: damaged: {damage}; force=true trains it anew") from None
+    there, environment = directory.record(files.CONFIG), directory.record(files.ENVIRONMENT)
+    if there is None or environment is None:
+        return False
+    recorded = recorded_identity(there, plan.read)  # as if it had read the same, see below
+    if recorded is None:
+        raise UserError(
+            f"{directory.path}: damaged: config.yaml lacks settings; force=true trains it anew"
+        )
+    if recorded != canonical(plan.identity) or there.get("seed") != config.seed:
+        raise UserError(
+            f"{directory.path}: holds a run of other settings (see its config.yaml); {ELSE}"
+        )
+    for key, did, name in (
+        ("data_fingerprint", "read other data", "fingerprint"),
+        ("weights_sha256", "began with other weights", "sha256"),
+    ):
+        found, now = environment.get(key), plan.read[key]
+        if found != now:
+            raise UserError(
+                f"{directory.path}: that run {did} ({name} {str(found)[:12]}, now "
+                f"{str(now)[:12]}); {ELSE}"
+            )
+    changed = changed_code(plan)
+    if changed and not has_finished and config.resume:
+        raise UserError(
+            f"{directory.path}: that run began with other code in {listed(changed)}; "
+            "resume=false begins anew, paths.outputs=FOLDER elsewhere"
+        )
+    if has_finished:
+        checkpoints.drop(directory.path)  # a run killed at its very end has left them
+    return has_finished
+
+
+def changed_code(plan: Plan) -> list[str]:
+    """The user's own modules whose file is not the one that the run there began with."""
+    recorded = (plan.directory.record(files.ENVIRONMENT) or {}).get("plugins")
+    plugins = recorded if isinstance(recorded, list) else []
+    before = {p.get("module"): p.get("sha256") for p in plugins if isinstance(p, dict)}
+    now = described(plan.config)
+    return [str(p["module"]) for p in now if before.get(p["module"], p["sha256"]) != p["sha256"]]
+
+
+def _check_whole(directory: RunDirectory) -> None:
+    """Raises `Unreadable` or `UserError` for the first of a finished run's files that is damaged
+    or has gone. Runs from before checksums were recorded are held to being readable."""
+    path = directory.path
+    run, problems = judge(path, path)
+    if run is None:
+        raise Unreadable(problems[0].reason)
+    read_record(path / files.ENVIRONMENT)
+    recorded, evaluation = run.summary.get("sha256", {}), run.config.get("evaluation")
+    if not isinstance(recorded, dict):
+        raise Unreadable("summary.json names no sha256 of each file")
+    predictions = isinstance(evaluation, dict) and evaluation.get("predictions") is True
+    try:
+        found = directory.checksums(predictions=predictions)
+    except OSError as error:
+        name = os.path.relpath(error.filename, path)
+        raise Unreadable(f"{name}: {error.strerror}") from None
+    for name, digest in found.items():
+        if recorded.get(name, digest) != digest:
+            raise Unreadable(f"{name} is not what it was when the run finished")
+    if not recorded:
+        checkpoints.load_final_model(path)

@@ -1,37 +1,40 @@
-"""All that changes while a run is under way: what a checkpoint holds."""
+"""All that changes while a run is under way, and how another process goes on from there."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
-from robustmd.adversary import Regularizer, lam_keeping_all_in_play
-from robustmd.adversary.base import Adversary
-from robustmd.training.history import Clock, Row
+from robustmd.config import settings
+from robustmd.runs import checkpoints, files
+from robustmd.runs.files import Extent
+from robustmd.runs.untrusted import Unreadable
+from robustmd.training.history import Clock, Row, WeightsWatch
 from robustmd.training.learner import Learner
 from robustmd.training.plan import Plan
 
 LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
-FEW = 1.05  # effective number of domains exp(H(p)) below which p is on one domain
-LONG = 0.1  # of the run's iterations: a stretch worth a warning
+LARGEST = 2.0**53  # of a number in a checkpoint: more is no count, time or loss
+ROOM = 2**26  # bytes of a checkpoint for all but the tensors of the learner
+SAME = ("packages", "cpu", "device", "threads", "robustmd", "git_commit")  # for the same bits
 
 
 class RunState:
     """With the rows already written, all that a run needs to go on as if nothing had happened.
 
     learner: model, optimizer, adversary. watch: of its weights. clock: the seconds spent.
-    weight_sums: Σ_t p_t over the iterations counted. marginal_error: the largest
-    that Sinkhorn's sweeps left, for OT. resumed: a note for every time that it was taken up again.
+    weight_sums: Σ_t p_t over the iterations counted. marginal_error: the largest that Sinkhorn's
+    sweeps left, for OT. resumed: a note for every time that it was taken up again.
     """
 
     def __init__(self, plan: Plan, learner: Learner) -> None:
-        self._names, self._device = plan.checkpoint_names, plan.device
+        self._name, self._device = plan.checkpoint_name, plan.device
         self.learner = learner
         self.watch = WeightsWatch(learner.adversary, plan.trained, plan.iterations)
-        self._is_watched = learner.adversary.learns and not learner.adversary.signed
         self.clock = Clock(plan.device)
         self.weight_sums = [0.0] * len(plan.trained)
         self.marginal_error = 0.0
@@ -40,16 +43,14 @@ class RunState:
     def count(self, rows: Sequence[Row]) -> None:
         """Take in the weights and losses of the next iterations."""
         for row in rows:
-            if self._is_watched:
-                self.watch.see(row)
+            self.watch.see(row)
             self.weight_sums = [s + p for s, p in zip(self.weight_sums, row.weights, strict=True)]
 
     def note_marginal_error(self) -> None:
         """Read what the sweeps have left, where the rule has any."""
         regularizer = getattr(self.learner.adversary, "regularizer", None)
-        error = getattr(regularizer, "marginal_error", None)
-        if error is not None:
-            self.marginal_error = max(self.marginal_error, float(error))
+        error = float(getattr(regularizer, "marginal_error", 0.0))
+        self.marginal_error = max(self.marginal_error, error)
 
     def warnings(self) -> dict[str, str]:
         """What a user should be told of the training so far, by kind."""
@@ -65,128 +66,139 @@ class RunState:
 
     def belongs_here(self, state: Mapping[str, Any]) -> bool:
         """Is it of this run, on these bytes?"""
-        return state["belongs_to"] in self._names
+        return bool(state["belongs_to"] == self._name)
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "belongs_to": self._names[0],
+            "belongs_to": self._name,
             "learner": self.learner.state_dict(),
             "watch": self.watch.state_dict(),
             "clock": self.clock.state_dict(),
             "marginal_error": self.marginal_error,
             "weight_sums": list(self.weight_sums),
-            "random": generator_states(self._device),
+            "random": {name: get() for name, (get, _) in _generators(self._device).items()},
             "resumed": list(self.resumed),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave. Raises whatever fits the fault where it does not."""
+        """Go on from what `state_dict` gave; a run that goes on elsewhere leaves its old device's
+        random generator out. Raises whatever fits the fault where the state does not."""
         self.learner.load_state_dict(state["learner"])
         self.watch.load_state_dict(state["watch"])
         self.clock.load_state_dict(state["clock"])
         self.marginal_error = state["marginal_error"]
         self.weight_sums = list(state["weight_sums"])
         self.resumed = list(state["resumed"])
-        set_generator_states(state["random"], self._device)
+        for name, (_, put) in _generators(self._device).items():
+            if name in state["random"] or name == "cpu":
+                put(state["random"][name])
 
 
-class WeightsWatch:
-    """Warns once when exp(H(p)) < 1.05 for a tenth of the run on end, with the same domain on top,
-    and says which λ would help.
+def _generators(device: torch.device) -> dict[str, tuple[Callable[[], Any], Callable[[Any], None]]]:
+    """How to get and set the state of torch's own generators, on the host and on the device."""
+    found: dict[str, tuple[Any, Any]] = {"cpu": (torch.get_rng_state, torch.set_rng_state)}
+    if device.type in ("cuda", "mps"):
+        module, there = (torch.cuda, [device]) if device.type == "cuda" else (torch.mps, [])
+        put = partial(module.set_rng_state, **({"device": device} if there else {}))
+        found[device.type] = (partial(module.get_rng_state, *there), put)
+    return found
+
+
+def go_on(plan: Plan, state: RunState, environment: Mapping[str, Any]) -> bool:
+    """Take the run up from its newest checkpoint that can be used; rows written later are cut off.
+
+    What was passed over, and on what it goes on, is added to `state.resumed`.
 
     Args:
-        adversary: the rule; for its regularizer and prior.
-        domains: the K names, in order.
-        iterations: T.
+        plan: what is to be trained.
+        state: as new; is left so where there is no such checkpoint.
+        environment: what it runs on now, as environment.json holds it.
+
+    Returns:
+        Whether the run goes on; else it has to begin.
     """
-
-    def __init__(self, adversary: Adversary, domains: tuple[str, ...], iterations: int) -> None:
-        self._regularizer: Regularizer | None = getattr(adversary, "regularizer", None)
-        self._lam: float = getattr(adversary, "lam", 0.0)
-        self._prior = adversary.q
-        reference = getattr(adversary, "reference", None)  # of a rule that plays on f − f*
-        self._reference = [0.0] * len(domains) if reference is None else reference.tolist()
-        self._domains = domains
-        self._needed = max(1, math.ceil(LONG * iterations))
-        self._length, self._heaviest = 0, -1
-        self._forget()
-        self.warning: str | None = None
-
-    def see(self, row: Row) -> None:
-        """The next iteration's weights and losses, in order."""
-        if len(self._domains) < 2 or self.warning is not None:
-            return
-        heaviest = max(range(len(row.weights)), key=row.weights.__getitem__)
-        few = math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) < FEW
-        if not few or heaviest != self._heaviest:
-            self._length, self._heaviest = 0, heaviest
-            self._forget()
-        if not few:
-            return
-        self._length += 1
-        for k, loss in enumerate(row.batch_losses):
-            if not math.isnan(loss):  # NaN: the domain was not drawn
-                self._loss_sums[k] += loss
-                self._losses_seen[k] += 1
-        if self._length >= self._needed:
-            self.warning = self._words(row)
-
-    def _forget(self) -> None:
-        self._loss_sums, self._losses_seen = [0.0] * len(self._domains), [0] * len(self._domains)
-
-    def _words(self, row: Row) -> str:
-        text = (
-            f"nearly all weight on {self._domains[self._heaviest]} for {self._length} iterations "
-            f"up to {row.iteration} (effective number of domains below {FEW})"
-        )
-        sums = zip(self._loss_sums, self._losses_seen, self._reference, strict=True)
-        means = [total / count - best for total, count, best in sums if count]
-        lam = None
-        if self._regularizer is not None and len(means) == len(self._domains):
-            lam = lam_keeping_all_in_play(self._regularizer, means, self._prior, FEW)
-        if lam is None or lam <= self._lam:  # λ is large enough: p answers older losses
-            return text
-        return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "length": self._length,
-            "heaviest": self._heaviest,
-            "loss_sums": self._loss_sums,
-            "losses_seen": self._losses_seen,
-            "warning": self.warning,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._length, self.warning = state["length"], state["warning"]
-        self._heaviest = state["heaviest"]
-        self._loss_sums = list(state["loss_sums"])
-        all_seen = [self._length] * len(self._loss_sums)  # before a domain could be absent
-        self._losses_seen = list(state.get("losses_seen", all_seen))
+    damage: list[str] = []
+    directory = plan.directory
+    if not _take_up_newest(plan, state, damage.append):
+        state.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
+        return False
+    before = directory.record(files.ENVIRONMENT)
+    state.resumed += [*damage, _note(state.learner.iteration, before, environment)]
+    if before is None:
+        directory.write_record(files.ENVIRONMENT, environment)
+    if directory.record(files.CONFIG) is None:
+        directory.write_record(files.CONFIG, settings.as_dict(plan.config))
+    return True
 
 
-def _rounded_up(lam: float) -> str:
-    """λ to two digits, upwards: just above the smallest that does."""
-    if lam <= 0:
-        return "0"
-    unit = 10.0 ** (math.floor(math.log10(lam)) - 1)
-    return f"{(math.floor(lam / unit) + 1) * unit:.2g}"
+def _take_up_newest(plan: Plan, state: RunState, say: Callable[[str], None]) -> bool:
+    path, as_new = plan.directory.path, copy.deepcopy(state.state_dict())
+    most = sum(tensor.nbytes for tensor in _tensors(as_new)) + ROOM
+    for iteration, found in checkpoints.newest_first(path, say, most=most):
+        try:
+            _check(found, as_new, iteration, plan.iterations, state)
+            state.load_state_dict(found)
+            extents = {name: Extent(*extent) for name, extent in found["extents"].items()}
+            plan.directory.cut_back(extents)
+        except Exception as error:  # what torch raises for a state that does not fit is its own
+            words = str(error).splitlines()[0] if str(error) else type(error).__name__
+            say(f"the checkpoint of iteration {iteration} cannot be used ({words}): passed over")
+            state.load_state_dict(as_new)
+        else:
+            checkpoints.drop(path, after=iteration)  # their rows have just been cut off
+            return True
+    return False
 
 
-def generator_states(device: torch.device) -> dict[str, torch.Tensor]:
-    """Where torch's own generators are, on the host and on the device, for a checkpoint."""
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    elif device.type == "mps":
-        states["mps"] = torch.mps.get_rng_state()
-    return states
+def _tensors(state: Any) -> list[torch.Tensor]:
+    """All tensors in nested mappings."""
+    if isinstance(state, Mapping):
+        return [tensor for inner in state.values() for tensor in _tensors(inner)]
+    return [state] if isinstance(state, torch.Tensor) else []
 
 
-def set_generator_states(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
-    """Put them back there; a run that goes on elsewhere leaves its old device's out."""
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda" and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"], device)
-    elif device.type == "mps" and "mps" in states:
-        torch.mps.set_rng_state(states["mps"])
+def _check(
+    found: Mapping[str, Any], as_new: Any, iteration: int, total: int, state: RunState
+) -> None:
+    """Raises `Unreadable` for a checkpoint that is not of this run at that iteration."""
+    if not state.belongs_here(found):
+        raise Unreadable("it is another run's")
+    if not _fits(found, as_new):
+        raise Unreadable("it holds values of other types or sizes")
+    done, measured = found["learner"]["iteration"], found["learner"]["measured"]
+    if done != iteration:
+        raise Unreadable(f"it says iteration {done}")
+    if iteration > total or not -1 <= measured <= iteration or measured == total:
+        raise Unreadable("the run is not that long")
+
+
+def _fits(found: Any, as_new: Any) -> bool:
+    """Whether a state read from a file is of the kind of one just made: the same types and shapes,
+    and finite where that one is. A key that has gone is missed by whoever needs it."""
+    if isinstance(as_new, Mapping):
+        sound = isinstance(found, Mapping)
+        return sound and all(_fits(found[k], new) for k, new in as_new.items() if k in found)
+    if as_new is None:  # no line yet
+        return found is None or isinstance(found, str)
+    if type(found) is not type(as_new):
+        return False
+    if isinstance(as_new, list):
+        like = as_new or [""] * len(found)  # of lines there may be any number
+        return len(found) == len(like) and all(map(_fits, found, like))
+    if isinstance(as_new, torch.Tensor):  # its precision may be another device's
+        same_kind = found.is_floating_point() == as_new.is_floating_point()
+        castable = same_kind and torch.can_cast(found.dtype, as_new.dtype)
+        finite = bool(found.isfinite().all() or not as_new.isfinite().all())
+        return found.shape == as_new.shape and castable and finite
+    return isinstance(found, str) or abs(found) < LARGEST
+
+
+def _note(iteration: int, before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+    """What is to be said of a run that goes on; `before` and `now` as in environment.json."""
+    note = f"resumed after iteration {iteration}"
+    if before is None:
+        return f"{note}; what it began on is not known, so perhaps not bit-exact"
+    changed = [key for key in SAME if before.get(key) != now.get(key)]
+    if not changed:
+        return note
+    return f"{note} on {now.get('device')} where {', '.join(changed)} differ: not bit-exact"

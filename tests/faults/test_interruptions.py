@@ -20,7 +20,7 @@ from robustmd.config.typed import literal, typed_from_file
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
-from robustmd.training import run, session, signals
+from robustmd.training import console, run, session
 
 
 def notes_of(run: Path) -> list[str]:
@@ -139,12 +139,12 @@ def test_a_second_ctrl_c_does_not_wait_and_one_passed_on_twice_is_one(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter((0.0, 0.5, 3.0))
-    monkeypatch.setattr(signals.time, "monotonic", lambda: next(clock, 3.0))
-    request = signals.StopRequest()
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock, 3.0))
+    request = console.StopRequest()
     with request:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(signals.Interrupted, match="stopped by SIGINT"):
+        with pytest.raises(console.Interrupted, match="stopped by SIGINT"):
             request.check()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from robustmd.training.batches import BatchStream
-from robustmd.training.seeds import stream
+from robustmd.training.batches import BatchStream, stream
 
 
 def test_every_domain_gets_an_equal_share_within_its_size() -> None:

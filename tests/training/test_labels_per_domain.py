@@ -15,11 +15,10 @@ from robustmd.domains.class_notes import with_own_labels
 from robustmd.domains.domain import DomainSet
 from robustmd.training import run as run_module
 from robustmd.training.batches import Draw
-from robustmd.training.images import resident_splits
 from robustmd.training.loop import domain_losses
 from robustmd.training.measurement import masked, measure
 from robustmd.training.pixels import normalised
-from robustmd.training.pool import TrainingPool
+from robustmd.training.pool import TrainingPool, resident_splits
 
 CPU = torch.device("cpu")
 

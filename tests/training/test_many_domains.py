@@ -19,12 +19,11 @@ from robustmd.runs.comparison import IDENTICAL, compare
 from robustmd.runs.reader import Run, collect
 from robustmd.training import run as run_module
 from robustmd.training.batches import BLOCK, BatchStream
-from robustmd.training.cuda_graphs import CapturedIteration, why_not
+from robustmd.training.fast_iteration import CapturedIteration, why_not
 from robustmd.training.history import Clock, Diverged, History
-from robustmd.training.images import resident_splits
 from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import answer, descend, iterate, losses_weighed, of_all
-from robustmd.training.pool import TrainingPool
+from robustmd.training.loop import Parts, answer, descend, iterate, losses_weighed, of_all
+from robustmd.training.pool import TrainingPool, resident_splits
 
 CPU = torch.device("cpu")
 
@@ -109,8 +108,7 @@ def test_weights_that_take_part_in_the_draw_are_not_answered_to_it(rule: Adversa
 
 def _learner_of(model: nn.Module, adversary: Any) -> Learner:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)
-    return Learner(model, optimizer, schedule, adversary)
+    return Learner(model, optimizer, adversary)
 
 
 def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
@@ -147,15 +145,14 @@ def test_a_captured_iteration_draws_as_well(method: str) -> None:
         config = composed(f"method={method}", "backbone.width=0.05", "training.iterations=40")
         domains = noise_copies(synthetic_domains(), "a", [0, 1, 2, 3, 4, 5], "noisy")
         learner = build_learner(config, domains, 6, CPU, [12] * 6)
-        learner.optimizer.param_groups[0]["fused"] = True
         batches = BatchStream.of({d.name: d.train for d in domains}, 8, 0, 2)
         pool = TrainingPool([*resident_splits(domains, CPU)["train"].values()])
         assert len(pool.shelves) == 1
         history, clock = History(domains.names, 7, CPU), Clock(CPU)
-        parts = learner, batches, pool
-        iteration = CapturedIteration(*parts, capture=lambda p: p) if capture else iterate
+        parts = Parts(learner, batches, pool, history, clock)
+        iteration = CapturedIteration(parts, capture=lambda p: p) if capture else iterate
         for _ in range(7):
-            iteration(*parts, history, clock)
+            iteration(parts)
         recorded.append(str(history.read()))  # as text, for NaN = NaN
     assert recorded[0] == recorded[1]
 

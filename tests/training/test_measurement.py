@@ -12,10 +12,9 @@ from torch.nn import functional
 
 from robustmd.domains.domain import DomainSet
 from robustmd.training import measurement
-from robustmd.training.images import resident_splits
 from robustmd.training.measurement import Measure, images_at_once, measure, worst
 from robustmd.training.pixels import normalised
-from robustmd.training.pool import Shelf
+from robustmd.training.pool import Shelf, resident_splits
 
 CPU = torch.device("cpu")
 

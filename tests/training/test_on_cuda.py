@@ -12,10 +12,9 @@ from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.examples import VARIANTS
 from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.history import Clock, History
-from robustmd.training.images import ResidentExamples, resident_splits
 from robustmd.training.learner import build_learner
-from robustmd.training.loop import iterate
-from robustmd.training.pool import TrainingPool
+from robustmd.training.loop import Parts, iterate
+from robustmd.training.pool import ResidentExamples, TrainingPool, resident_splits
 
 VIEWS = (
     Views(crop=16),
@@ -55,7 +54,7 @@ def test_the_same_batch_without_making_the_host_wait(cuda: torch.device, drawn: 
         draw = batches.draw(iteration)
         ours, labels_here = on_cpu.gather(draw)
         if drawn is None:  # else the pool asks the host whose domains were drawn: two shelves
-            draw = draw.to(cuda)
+            draw = draw.each(lambda part: part.to(cuda))
         torch.cuda.set_sync_debug_mode("error")
         try:
             there, labels_there = on_cuda.gather(draw)
@@ -92,8 +91,9 @@ def test_some_of_several_arrays_domains_train(cuda: torch.device) -> None:
     pool = TrainingPool([*resident_splits(found, cuda)["train"].values()])
     assert pool.resident
     batches = BatchStream.of({d.name: d.train for d in found}, 20, 0, 1)
-    history, clock = History(found.names, 5, cuda), Clock(cuda)
+    history = History(found.names, 5, cuda)
+    made = Parts(learner, batches, pool, history, Clock(cuda))
     for _ in range(5):
-        iterate(learner, batches, pool, history, clock)
+        iterate(made)
     drawn = [[loss == loss for loss in row.batch_losses] for row in history.read()]  # noqa: PLR0124
     assert all(sum(present) == 1 for present in drawn)

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 from rich.console import Console
-from tiny import composed, signalled_at, summary
+from tiny import composed
 
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.settings import as_dict
 from robustmd.errors import UserError
 from robustmd.report.settings_key import settings_of
 from robustmd.runs.reader import collect
-from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module
 
 TIME = (10**18, 10**18)
@@ -126,14 +125,3 @@ def test_other_bytes_at_the_same_place_are_refused(own: Own, named: str) -> None
     assert len(own.configurations()) == 2
     own.swap()
     assert own.train().directory == first
-
-
-def test_a_checkpoint_named_by_the_place_goes_on(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch, signalled_at(2):
-        names = plan_module.Plan.checkpoint_names.fget
-        by_place = property(lambda plan: names(plan)[::-1])
-        patch.setattr(plan_module.Plan, "checkpoint_names", by_place)
-        first = own.as_once(own.train().directory)
-    resumed = own.train()
-    assert (resumed.status, resumed.directory) == ("finished", first)
-    assert any("resumed after iteration" in note for note in summary(first)["notes"])

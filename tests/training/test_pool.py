@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.examples import Views
 from robustmd.training.batches import BatchStream, Draw
-from robustmd.training.images import ResidentExamples, resident_splits, where_images_are
-from robustmd.training.pool import Shelf, TrainingPool, chunks
+from robustmd.training.pool import (
+    ResidentExamples,
+    Shelf,
+    TrainingPool,
+    chunks,
+    resident_splits,
+    where_images_are,
+)
 
 CPU = torch.device("cpu")
 VIEWS = [

@@ -12,9 +12,9 @@ from tiny import composed, summary
 from robustmd.config.identity import config_hash, number_changing
 from robustmd.config.settings import as_dict
 from robustmd.errors import UserError
-from robustmd.training import environment
-from robustmd.training.environment import resolve_precision
+from robustmd.training import records
 from robustmd.training.learner import InPrecision
+from robustmd.training.records import resolve_precision
 
 CPU = torch.device("cpu")
 
@@ -45,7 +45,7 @@ def test_auto_takes_bf16_where_the_cpu_is_fast_at_it(
 ) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"model name : x\nflags : {flags}\n")
-    monkeypatch.setattr(environment, "Path", lambda _: cpuinfo)
+    monkeypatch.setattr(records, "Path", lambda _: cpuinfo)
     assert resolve_precision("auto", CPU) == taken
 
 
@@ -68,7 +68,7 @@ def test_fp32_is_no_part_of_the_identity_and_bf16_is() -> None:
 def test_a_run_records_what_auto_took(
     train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "_has_fast_bf16", lambda device: True)
+    monkeypatch.setattr(records, "_has_fast_bf16", lambda device: True)
     outcome = train("runtime.precision=auto")
     assert outcome.status == "finished"
     assert "precision: bf16" in (outcome.directory / "config.yaml").read_text()

@@ -10,7 +10,7 @@ from tiny import summary, synthetic_domains
 
 from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
 from robustmd.training import run as run_module
-from robustmd.training.summary import example_sheet
+from robustmd.training.records import example_sheet
 
 
 def licensed(*licences: str) -> DomainSet:

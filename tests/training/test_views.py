@@ -13,8 +13,7 @@ from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.examples import VARIANTS
 from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.training.batches import BLOCK, BatchStream, Draw
-from robustmd.training.images import ResidentExamples, resident_splits
-from robustmd.training.pool import Shelf, TrainingPool, chunks
+from robustmd.training.pool import ResidentExamples, Shelf, TrainingPool, chunks, resident_splits
 
 CPU = torch.device("cpu")
 COLORS = np.array([[200, 60, 60], [60, 200, 60], [60, 60, 200], [170, 170, 40], [40, 170, 170]])
@@ -144,9 +143,9 @@ def test_any_iteration_can_be_had_without_the_others(iterations: list[int]) -> N
 
 def test_a_domain_is_seen_the_same_whatever_the_others() -> None:
     domains = planted_domains()
-    both = BatchStream.of({d.name: d.train for d in domains}, 8, seed=2).draw(7)[1]
+    both = BatchStream.of({d.name: d.train for d in domains}, 8, seed=2).draw(7).at(1)
     reordered = BatchStream.of({"b": domains["b"].train, "a": domains["a"].train}, 8, seed=2)
-    other = reordered.draw(7)[0]
+    other = reordered.draw(7).at(0)
     assert both.positions.equal(other.positions)
     assert both.corners.equal(other.corners)
     assert both.noise_keys.equal(other.noise_keys)
@@ -173,7 +172,7 @@ def test_training_noise_is_fresh_at_each_draw() -> None:
     train = list(resident_splits(domains, CPU)["train"].values())
     batches = BatchStream.of({d.name: d.train for d in domains}, 40, seed=0)
     draws = [batches.draw(t) for t in range(6)]
-    same = [replace(d, positions=torch.zeros_like(d.positions)) for d in draws]
+    same = [d._replace(positions=torch.zeros_like(d.positions)) for d in draws]
     seen = torch.cat([TrainingPool(train).gather(d)[0] for d in same]).flatten(1)
     assert len(torch.unique(seen, dim=0)) == len(seen)
     spread = seen.view(6, 2, 20, -1).std(3).mean((0, 2)) * 63.75

@@ -8,8 +8,7 @@ import torch
 from tiny import summary
 
 from robustmd.adversary import L2, ExcessAscent, Fixed, MirrorAscent, ProjectedAscent
-from robustmd.training.history import Diverged, History, Row
-from robustmd.training.state import WeightsWatch
+from robustmd.training.history import Diverged, History, Row, WeightsWatch
 
 
 def watch(adversary: Any = None, iterations: int = 100) -> WeightsWatch:
@@ -72,15 +71,6 @@ def test_a_stretch_goes_on_across_a_checkpoint() -> None:
     see(second, [(0.0, 1.0)] * 4)
     assert second.warning is not None
     assert "10 iterations" in second.warning
-
-
-def test_a_checkpoint_from_before_domains_could_be_absent_is_taken() -> None:
-    first, second, other = watch(), watch(), watch()
-    see(first, [(0.0, 1.0)] * 6)
-    state = first.state_dict()
-    second.load_state_dict(state)
-    other.load_state_dict({key: value for key, value in state.items() if key != "losses_seen"})
-    assert other.state_dict() == second.state_dict()
 
 
 def test_a_single_domain_has_nothing_to_leave() -> None:
