@@ -12,7 +12,8 @@ from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
 
 GROUPS = ("data", "backbone", "method", "training", "evaluation", "runtime", "row", "experiment")
-KEYS = sorted(
+KEYS = ["seed", "force", "resume", "method", "training", "paths", "data.name", "method.name"]
+KEYS += sorted(
     {
         f"{group}.{key}"
         for group, options in settings.OPTIONS.items()
@@ -24,59 +25,20 @@ KEYS = sorted(
         for section, schema in settings.SECTIONS.items()
         for key, _ in settings.leaves_of(schema)
     }
-    | {"seed", "force", "resume", "method", "training", "paths", "data.name", "method.name"}
 )
-OPTIONS = (
-    "opt",
-    "even",
-    "individual",
-    "ot",
-    "digits",
-    "digits_mini",
-    "folder",
-    "alexnet",
-    "demo",
-    "default",
-    "null",
-    "none",
-)
+OPTIONS = "opt even individual ot digits digits_mini folder alexnet demo default null none"
 WORDS = (
-    "true",
-    "null",
-    "auto",
-    "nan",
-    "inf",
-    "-inf",
-    "0",
-    "-1",
-    "1e400",
-    "1e-400",
-    "9" * 30,
-    "9" * 400,
-    "0,1",
-    "",
-    "[]",
-    "[0.5,0.5]",
-    "[[0,1],[1,0]]",
-    "{}",
-    "{a:1}",
-    "'a b'",
-    "${seed}",
-    "${oc.env:HOME}",
-    "${nope}",
-    "${",
-    "${oc.create:{a:1}}",
-    "é",
-    "a,b",
-    "=",
-    "\\",
-    "'",
-    "cuda:99",
-    "../..",
-    "\0",
+    "true null auto nan inf -inf 0 -1 1e400 1e-400 0,1 [] [0.5,0.5] [[0,1],[1,0]] {} {a:1} "
+    "${seed} ${oc.env:HOME} ${nope} ${ ${oc.create:{a:1}} é a,b = \\ ' cuda:99 ../.."
 )
+MORE_WORDS = ("", "'a b'", "\0", "9" * 30, "9" * 400)
 NUMBERS = st.one_of(st.integers(), st.floats()).map(str)
-VALUES = st.one_of(st.sampled_from(WORDS), NUMBERS, st.sampled_from(OPTIONS), st.text(max_size=6))
+VALUES = st.one_of(
+    st.sampled_from((*WORDS.split(), *MORE_WORDS)),
+    NUMBERS,
+    st.sampled_from(OPTIONS.split()),
+    st.text(max_size=6),
+)
 
 
 def override(keys: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

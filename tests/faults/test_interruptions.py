@@ -1,9 +1,8 @@
 """Signals, checkpoints by the clock, damaged checkpoints, and text that looks like a reference."""
 
-import json
 import os
-import shutil
 import signal
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import yaml
 from faults.conftest import Train
 from faults.fuzzing import outcome_of
-from faults.tries import SETTINGS, differences
+from faults.tries import SETTINGS, copied, differences, notes_of, with_keys
 from tiny import signalled_at
 
 from robustmd.commands import failures as sweep
@@ -22,22 +21,11 @@ from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
 from robustmd.training import console, run, session
 
+CODES = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129, "SIGUSR1": 143, "SIGUSR2": 143}
+CODES["SIGXCPU"] = 152
 
-def notes_of(run: Path) -> list[str]:
-    return json.loads((run / "summary.json").read_text())["notes"]
 
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("SIGINT", 130),
-        ("SIGTERM", 143),
-        ("SIGHUP", 129),
-        ("SIGUSR1", 143),
-        ("SIGUSR2", 143),
-        ("SIGXCPU", 152),
-    ],
-)
+@pytest.mark.parametrize(("name", "code"), CODES.items())
 def test_a_signal_ends_the_iteration_and_the_run_goes_on(
     train: Train, finished: Path, tmp_path: Path, name: str, code: int
 ) -> None:
@@ -53,13 +41,8 @@ def test_a_signal_ends_the_iteration_and_the_run_goes_on(
 def test_a_signal_while_it_finishes_ends_the_sweep_and_not_the_run(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = session.Session._finish
-
-    def interrupted(self: session.Session) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        finish(self)
-
-    monkeypatch.setattr(session.Session, "_finish", interrupted)
+    finish = after_signals(session.Session._finish, signal.SIGTERM)
+    monkeypatch.setattr(session.Session, "_finish", finish)
     outcome = train(tmp_path)
     assert (outcome.status, outcome.exit_code, outcome.stop_code) == ("finished", 0, 143)
 
@@ -88,13 +71,13 @@ def test_a_signal_in_any_phase_of_a_run_leaves_a_checkpoint(
 
 def signalling(name: str) -> Any:
     """A function of the session's that is sent SIGTERM, and SIGUSR1 after it."""
-    module: Any = session
-    for part in name.split("."):
-        function = module = getattr(module, part)
+    return after_signals(attrgetter(name)(session), signal.SIGTERM, signal.SIGUSR1)
 
+
+def after_signals(function: Any, *numbers: int) -> Any:
     def signalled(*parts: Any, **named: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGUSR1)
+        for number in numbers:
+            os.kill(os.getpid(), number)
         return function(*parts, **named)
 
     return signalled
@@ -119,20 +102,12 @@ def test_an_ignored_sighup_stays_ignored_and_every_handler_comes_back(
 ) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        monkeypatch.setattr(session, "measure", hanging_up(session.measure))
+        monkeypatch.setattr(session, "measure", after_signals(session.measure, signal.SIGHUP))
         assert train(tmp_path).status == "finished"
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
         assert signal.getsignal(signal.SIGXCPU) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def hanging_up(function: Any) -> Any:
-    def hung_up(*parts: Any, **named: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGHUP)
-        return function(*parts, **named)
-
-    return hung_up
 
 
 def test_a_second_ctrl_c_does_not_wait_and_one_passed_on_twice_is_one(
@@ -154,19 +129,11 @@ def test_every_resumption_stays_noted(
     train: Train, finished: Path, cut_off: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also one elsewhere, though the run came back: it is not bit-exact any more."""
-    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
-    run = tmp_path / "outputs" / cut_off.relative_to(cut_off.parents[3])
+    run = copied(cut_off, tmp_path)
     here = (run / "environment.json").read_text()
-    (run / "environment.json").write_text(json.dumps(json.loads(here) | {"device": "cuda"}))
-
-    ready = session.ready_iteration
-
-    def stopping(*parts: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return ready(*parts)
-
+    with_keys(run / "environment.json", device="cuda")
     with monkeypatch.context() as patch:
-        patch.setattr(session, "ready_iteration", stopping)
+        patch.setattr(session, "ready_iteration", signalling("ready_iteration"))
         assert train(tmp_path / "outputs", "method=opt").status == "interrupted"
     (run / "environment.json").write_text(here)
     train(tmp_path / "outputs", "method=opt")
@@ -198,8 +165,7 @@ def test_checkpoints_come_by_the_clock_too(
 def test_without_a_usable_checkpoint_it_begins_anew_and_says_so(
     train: Train, finished: Path, cut_off: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
-    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    run = copied(cut_off, tmp_path)
     (run / "metrics.csv").write_text("")
     outcome = train(tmp_path / "outputs", "method=opt")
     assert notes_of(outcome.directory)[-1] == "begun anew: no checkpoint could be used"
@@ -209,8 +175,7 @@ def test_without_a_usable_checkpoint_it_begins_anew_and_says_so(
 def test_a_config_that_has_gone_is_written_again(
     train: Train, finished: Path, cut_off: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(cut_off.parents[3], tmp_path / "outputs")
-    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
+    run = copied(cut_off, tmp_path)
     (run / "config.yaml").write_text("data: [")
     (run / "environment.json").unlink()
     train(tmp_path / "outputs", "method=opt")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -100,6 +101,23 @@ def _wait_and_kill(process: int, until: float) -> None:
             return
         time.sleep(0.001)
     os.kill(process, signal.SIGKILL)
+
+
+def copied(run: Path, into: Path) -> Path:
+    """The run's directory in a copy of its outputs tree, which is a new `into/outputs`."""
+    outputs = run.parents[3]
+    shutil.rmtree(into / "outputs", ignore_errors=True)
+    shutil.copytree(outputs, into / "outputs", symlinks=True)
+    return into / "outputs" / run.relative_to(outputs)
+
+
+def notes_of(run: Path) -> list[str]:
+    return json.loads((run / files.SUMMARY).read_text())["notes"]
+
+
+def with_keys(path: Path, **keys: object) -> None:
+    """Changes keys of a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
 
 
 def differences(run: Path, twin: Path) -> list[str]:
