@@ -1,4 +1,4 @@
-"""The door: how methods, data sets and backbones come in, ours and everybody's.
+"""The door: how methods, data sets, backbones and metrics come in, ours and everybody's.
 
     @robustmd.method("tilt")
     class Tilt(robustmd.Settings):
@@ -15,47 +15,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
-from robustmd.config.ranges import ANYTHING, BELOW_ONE, NAMES, Allowed, Grid, Tune
+from robustmd.config.ranges import BELOW_ONE, NAMES, key
 from robustmd.errors import UserError
-
-
-def key(
-    default: Any,
-    allowed: Allowed = ANYTHING,
-    *,
-    tune: Tune | None = None,
-    grid: Grid | None = None,
-    per_domain: bool = False,
-    place: bool = False,
-) -> Any:
-    """A key of an option: its recorded default, its range, and what the fair protocol draws.
-
-    Args:
-        default: what a run's identity leaves out, so it never changes once released; a list or a
-            dict is copied for every instance.
-        allowed: the range; null passes where the type allows it.
-        tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
-        grid: the values that `robustmd planted` compares; those of several keys are combined.
-        per_domain: the value is a list with one entry for each domain that trains.
-        place: the value says where the data lies, which is not what it is: the data's fingerprint
-            stands for it in a run's identity.
-    """
-    metadata = {
-        "allowed": allowed,
-        "tune": tune,
-        "grid": grid,
-        "per_domain": per_domain,
-        "place": place,
-    }
-    if isinstance(default, list | dict):
-        return field(default_factory=lambda: type(default)(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
 
 
 class FinishedRuns(Protocol):
@@ -117,92 +84,6 @@ class MethodFacts:
 
 
 @dataclass(frozen=True)
-class Option:
-    """One registered option of a group: its class and what the decorator said of it."""
-
-    name: str
-    schema: type[Settings]
-    flags: Mapping[str, Any]
-
-
-Schema = TypeVar("Schema", bound=type)
-
-
-class Registry(Mapping[str, "type[Settings]"]):
-    """The options of one group, {name: class}; those with an `order` first, then by name.
-
-    Args:
-        group: "method", "data", "backbone".
-        needs: the method that a class must have.
-        common: {name: (type, key)} of the keys that every option has.
-        flags: what the decorator may say, with the defaults.
-    """
-
-    def __init__(
-        self,
-        group: str,
-        needs: str,
-        common: Mapping[str, tuple[str, Any]] | None = None,
-        **flags: Any,
-    ) -> None:
-        self.group, self._needs, self._common = group, needs, common or {}
-        self._defaults = {"order": None, **flags}
-        self._options: dict[str, Option] = {}
-
-    def register(self, name: str, **flags: Any) -> Callable[[Schema], Schema]:
-        """The decorator. Raises UserError for a name that is taken or a class that lacks what is
-        needed."""
-
-        def enter(schema: Schema) -> Schema:
-            self._check(name, schema)
-            own = inspect.get_annotations(schema)
-            if "__dataclass_fields__" in vars(schema):  # a dataclass already: it is made anew
-                for item in (one for one in fields(schema) if one.name in own):
-                    setattr(schema, item.name, item)
-                del schema.__init__  # type: ignore[misc]
-            schema.name = name  # type: ignore[attr-defined]
-            for common, (_, item) in self._common.items():
-                setattr(schema, common, copy(item))
-            types = {common: kind for common, (kind, _) in self._common.items()}
-            schema.__annotations__ = {"name": "str", **own, **types}
-            self._options[name] = Option(name, dataclass(schema), {**self._defaults, **flags})
-            return schema
-
-        return enter
-
-    def _check(self, name: str, schema: type) -> None:
-        what = f"@robustmd.{self.group}({name!r}) on {schema.__module__}.{schema.__qualname__}"
-        if not name.isidentifier():
-            raise UserError(f"{what}: a name is letters, digits and underscores")
-        if name in self._options:
-            there = self._options[name].schema
-            raise UserError(f"{what}: {there.__module__}.{there.__qualname__} has that name")
-        if not issubclass(schema, Settings):
-            raise UserError(f"{what}: the class must derive from robustmd.Settings")
-        if not callable(getattr(schema, self._needs, None)):
-            raise UserError(f"{what}: the class lacks the method {self._needs}")
-
-    def flag(self, name: str, flag: str) -> Any:
-        """What the decorator said; of a name that is not registered, the default."""
-        option = self._options.get(name)
-        return (option.flags if option else self._defaults)[flag]
-
-    def __getitem__(self, name: str) -> type[Settings]:
-        return self._options[name].schema
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._options, key=self.rank))
-
-    def rank(self, name: str) -> tuple[float, str]:
-        """Where an option stands among the others, in lists and tables."""
-        order = self.flag(name, "order")
-        return (float("inf") if order is None else order), name
-
-    def __len__(self) -> int:
-        return len(self._options)
-
-
-@dataclass(frozen=True)
 class BackboneFacts:
     """num_classes: C, the number of logits. image_size: (H, W) in pixels of what it will see."""
 
@@ -235,6 +116,86 @@ class Metric:
     better: Literal["smaller", "larger"]
     decimals: int
     of: Callable[[Any, Any], Any]
+
+
+Schema = TypeVar("Schema", bound=type)
+Measured = TypeVar("Measured", bound=Callable[[Any, Any], Any])
+
+
+class Registry(Mapping[str, "type[Settings]"]):
+    """The options of one group, {name: class}; those with an `order` first, then by name.
+
+    Args:
+        group: "method", "data", "backbone".
+        needs: the method that a class must have.
+        common: {name: (type, key)} of the keys that every option has.
+        flags: what the decorator may say, with the defaults.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        needs: str,
+        common: Mapping[str, tuple[str, Any]] | None = None,
+        **flags: Any,
+    ) -> None:
+        self.group, self._needs, self._common = group, needs, common or {}
+        self._defaults = {"order": None, **flags}
+        self._options: dict[str, type[Settings]] = {}
+        self._flags: dict[str, Mapping[str, Any]] = {}
+
+    def register(self, name: str, **flags: Any) -> Callable[[Schema], Schema]:
+        """The decorator. Raises UserError for a name that is taken or a class that lacks what is
+        needed."""
+
+        def enter(schema: Schema) -> Schema:
+            what = _checked(self.group, name, schema, self._options.get(name))
+            if not issubclass(schema, Settings):
+                raise UserError(f"{what}: the class must derive from robustmd.Settings")
+            if not callable(getattr(schema, self._needs, None)):
+                raise UserError(f"{what}: the class lacks the method {self._needs}")
+            own = inspect.get_annotations(schema)
+            if "__dataclass_fields__" in vars(schema):  # a dataclass already: it is made anew
+                for item in (one for one in fields(schema) if one.name in own):
+                    setattr(schema, item.name, item)
+                del schema.__init__  # type: ignore[misc]
+            schema.name = name
+            for common, (_, item) in self._common.items():
+                setattr(schema, common, copy(item))
+            types = {common: kind for common, (kind, _) in self._common.items()}
+            schema.__annotations__ = {"name": "str", **own, **types}
+            self._options[name], self._flags[name] = dataclass(schema), flags
+            return schema
+
+        return enter
+
+    def flag(self, name: str, flag: str) -> Any:
+        """What the decorator said; of a name that is not registered, the default."""
+        return self._flags.get(name, {}).get(flag, self._defaults[flag])
+
+    def rank(self, name: str) -> tuple[float, str]:
+        """Where an option stands among the others, in lists and tables."""
+        order = self.flag(name, "order")
+        return (float("inf") if order is None else order), name
+
+    def __getitem__(self, name: str) -> type[Settings]:
+        return self._options[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._options, key=self.rank))
+
+    def __len__(self) -> int:
+        return len(self._options)
+
+
+def _checked(group: str, name: str, one: Any, there: Any) -> str:
+    """How an error about a registration begins. Raises UserError for a name that cannot be."""
+    what = f"@robustmd.{group}({name!r}) on {one.__module__}.{one.__qualname__}"
+    if not name.isidentifier():
+        raise UserError(f"{what}: a name is letters, digits and underscores")
+    if there is not None:
+        raise UserError(f"{what}: {there.__module__}.{there.__qualname__} has that name")
+    return what
 
 
 METRICS: dict[str, Metric] = {}
@@ -315,9 +276,6 @@ def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]
     return DATA.register(name, order=order)
 
 
-Measured = TypeVar("Measured", bound=Callable[[Any, Any], Any])
-
-
 def metric(
     name: str,
     *,
@@ -340,14 +298,10 @@ def metric(
     """
 
     def enter(of: Measured) -> Measured:
-        what = f"@robustmd.metric({name!r}) on {of.__module__}.{of.__qualname__}"
-        if not name.isidentifier():
-            raise UserError(f"{what}: a name is letters, digits and underscores")
+        there = METRICS[name].of if name in METRICS else None
+        what = _checked("metric", name, of, there)
         if name in ("examples", "constant"):
             raise UserError(f"{what}: summary.json has that name")
-        if name in METRICS:
-            there = METRICS[name].of
-            raise UserError(f"{what}: {there.__module__}.{there.__qualname__} has that name")
         METRICS[name] = Metric(name, unit, better, decimals, of)
         return of
 

@@ -16,6 +16,10 @@ import yaml
 # on a busy machine for long. Holds for the commands that tests start as well.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from robustmd.config.composing import publish
+
+publish()  # tests that compose by themselves know every option
+
 Pair = tuple[float, float]
 
 

@@ -48,9 +48,9 @@ def test_drawn_points_lie_about_the_middle():
 
 
 def test_a_point_becomes_the_prior():
-    done = settings.settled(config_of(Even(point=3)), NAMES[:2])
+    done = settings.settled(config_of(Even(point=3)), NAMES[:2]).config
     assert (done.method.prior, done.method.point) == ([0.3, 0.7], None)
-    plain = settings.settled(config_of(Even(prior=[0.3, 0.7])), NAMES[:2])
+    plain = settings.settled(config_of(Even(prior=[0.3, 0.7])), NAMES[:2]).config
     assert dataclasses.asdict(done) == dataclasses.asdict(plain)
 
 

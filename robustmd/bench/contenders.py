@@ -134,7 +134,7 @@ def ours(
     learner = build_learner(config, domains, len(domains), device)
     pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
     trained = {domain.name: domain.train for domain in domains}
-    drawn = settings.domains_per_batch(config, len(domains))
+    drawn = min(workload.batch_size, len(domains))
     batches = BatchStream.of(trained, workload.batch_size, 0, drawn)
     history = History(domains.names, config.logging.every, device)
     parts = Parts(learner, batches, pool, history, Clock(device))

@@ -111,6 +111,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
         print_data_set,
     )
     from robustmd.config.loading import load_domains  # noqa: PLC0415
+    from robustmd.domains.class_notes import with_test_notes  # noqa: PLC0415
     from robustmd.domains.duplicates import duplicates  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415
 
@@ -120,6 +121,8 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
         console.print(line, soft_wrap=True)
 
     domains = load_domains(config, say)
+    seen = [name for name in domains.names if name not in config.data.unseen]
+    domains = with_test_notes(domains, seen, say)
     for folder in prepared_folders(domains) if check else ():
         read_through(folder)
     found = duplicates(domains, config.paths.folder("cache"), say) or ()

@@ -28,7 +28,7 @@ from robustmd.config.composing import (
     with_our_keys_added,
 )
 from robustmd.config.identity import number_changing, run_folder
-from robustmd.config.loading import load_domains
+from robustmd.config.loading import domain_names
 from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
@@ -134,8 +134,8 @@ def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
     try:
         load_plugins(_modules(composed))
         config = typed(composed)
-        names = config.data.names() or load_domains(config, lambda _: None).names
-        identity = number_changing(settings.as_dict(settings.settled(config, names)))
+        facts = settings.settled(config, domain_names(config))
+        identity = number_changing(settings.as_dict(facts.config))
     except UserError as error:
         if HydraConfig.get().mode == RunMode.MULTIRUN:
             _note(Failure.of(error, _title(HydraConfig.get())), failures)

@@ -12,11 +12,11 @@ from hydra import compose, initialize_config_module
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top
-from robustmd.config.typed import typed, unknown_key
+from robustmd.config.typed import unknown_key
 from robustmd.errors import UserError
 
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
@@ -143,24 +143,14 @@ def _compose(overrides: Sequence[str]) -> DictConfig:
 
 
 def publish(config_folders: Sequence[str] = ()) -> None:
-    """Tell Hydra of the options that have no YAML, here or in the user's config directories."""
+    """Tell Hydra of every section's defaults, and of the options that have no YAML, here or in the
+    user's config directories."""
     store = ConfigStore.instance()
+    sections = {name: dataclasses.asdict(schema()) for name, schema in SECTIONS.items()}
+    store.store("defaults", dataclasses.asdict(Top()) | sections, provider="robustmd")
     roots = [files("robustmd.conf"), *map(Path, config_folders)]
     for group, options in OPTIONS.items():
         for name in options:
             if not any((root / group / f"{name}.yaml").is_file() for root in roots):
                 node = dataclasses.asdict(options[name]())
                 store.store(group=group, name=name, node=node, provider="robustmd")
-
-
-def domain_names(composed: DictConfig) -> tuple[str, ...]:
-    """The domains of the data set that a composed config names; loads it where it must.
-
-    Raises:
-        UserError: the config is wrong, or the data cannot be loaded.
-    """
-    from robustmd.config.loading import load_domains  # noqa: PLC0415 - few commands ask
-
-    plain = OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"])
-    config = typed(plain)
-    return config.data.names() or load_domains(config, lambda _: None).names

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from robustmd.config.settings import Config, trained_domains
+from robustmd.config.settings import Config
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts
 
@@ -18,8 +18,7 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
     """The data set that the config names: found or fetched, verified, prepared, split.
 
     Raises:
-        UserError: files missing, damaged or not the official ones, or one class only; one message
-            says what to do.
+        UserError: files missing, damaged or not the official ones; one message says what to do.
     """
     from robustmd.domains import class_notes  # noqa: PLC0415 - torch takes seconds
     from robustmd.domains.domain import DomainSet  # noqa: PLC0415
@@ -35,4 +34,10 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
         domains = class_notes.with_own_labels(domains, say)
     if data.validation > 0:
         domains = domains.with_validation(data.validation, config.seed)
-    return class_notes.with_test_notes(domains, trained_domains(config, domains.names), say)
+    return domains
+
+
+def domain_names(config: Config) -> tuple[str, ...]:
+    """The domains of the config's data set; loads it where it must. Raises UserError."""
+    names: tuple[str, ...] = config.data.names()
+    return names or load_domains(config, lambda _: None).names

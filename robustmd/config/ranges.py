@@ -1,4 +1,4 @@
-"""Ranges of settings: each in words, for the message, and as a test."""
+"""Keys of settings, and their ranges: each in words, for the message, and as a test."""
 
 from __future__ import annotations
 
@@ -123,6 +123,34 @@ def shares(*values: float) -> Grid:
     return Grid(values, shares=True)
 
 
-def setting(default: Any, allowed: Allowed = ANYTHING) -> Any:
-    """A key of the config: its recorded default and its range; null passes where it may be."""
-    return field(default=default, metadata={"allowed": allowed})
+def key(
+    default: Any,
+    allowed: Allowed = ANYTHING,
+    *,
+    tune: Tune | None = None,
+    grid: Grid | None = None,
+    per_domain: bool = False,
+    place: bool = False,
+) -> Any:
+    """A key of the config: its recorded default, its range, and what the fair protocol draws.
+
+    Args:
+        default: what a run's identity leaves out, so it never changes once released; a list or a
+            dict is copied for every instance.
+        allowed: the range; null passes where the type allows it.
+        tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
+        grid: the values that `robustmd planted` compares; those of several keys are combined.
+        per_domain: the value is a list with one entry for each domain that trains.
+        place: the value says where the data lies, which is not what it is: the data's fingerprint
+            stands for it in a run's identity.
+    """
+    metadata = {
+        "allowed": allowed,
+        "tune": tune,
+        "grid": grid,
+        "per_domain": per_domain,
+        "place": place,
+    }
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: type(default)(default), metadata=metadata)
+    return field(default=default, metadata=metadata)

@@ -1,17 +1,17 @@
 """What can be set: a typed schema of the whole config, and one `validate()` with every range check.
 
-`conf/` holds the values people pick from; this file holds their names, types and ranges. A default
-here is the *recorded* default of its key: it is what a run's identity leaves out, so it never
-changes once released (change the YAML instead, or add a key with a default that means "as before").
+This file holds names, types and ranges of what is in no option's class, with the *recorded* default
+of each key: it is what a run's identity leaves out, so it never changes once released (a YAML in
+`conf/` may choose another value, or a key is added with a default that means "as before").
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import robustmd.backbones
 import robustmd.data_sets
@@ -27,8 +27,8 @@ from robustmd.config.ranges import (
     SEED,
     THREADS,
     Allowed,
+    key,
     one_of,
-    setting,
 )
 from robustmd.errors import UserError, listed
 from robustmd.registry import BACKBONES, DATA, METHODS, METRICS
@@ -38,55 +38,60 @@ TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each metho
 
 @dataclass
 class Training:
-    iterations: int = setting(5000, COUNT)
-    batch_size: int = setting(200, COUNT)
-    domains_per_batch: Optional[int] = setting(None, COUNT)  # noqa: UP045
-    learning_rate: float = setting(0.01, POSITIVE)
-    momentum: float = setting(0.9, BELOW_ONE)
-    weight_decay: float = setting(5e-4, NOT_NEGATIVE)
-    schedule: str = setting("constant", one_of("constant", "cosine"))
+    iterations: int = key(5000, COUNT)  # T
+    batch_size: int = key(200, COUNT)  # B, shared equally by the domains
+    # M: fewer than K are drawn anew in every iteration; null: all, if B has room
+    domains_per_batch: Optional[int] = key(None, COUNT)  # noqa: UP045
+    learning_rate: float = key(0.01, POSITIVE)  # η_w
+    momentum: float = key(0.9, BELOW_ONE)
+    weight_decay: float = key(5e-4, NOT_NEGATIVE)
+    schedule: str = key("constant", one_of("constant", "cosine"))  # cosine: to 0
 
 
 @dataclass
 class Evaluation:
-    every: int = setting(250, COUNT)
-    examples: int = setting(20000, COUNT)
-    predictions: bool = True
-    metrics: list[str] = field(default_factory=list)
+    every: int = key(250, COUNT)  # iterations between measurements of all splits
+    # of each domain's training set, until the last measurement, which takes all
+    examples: int = key(20000, COUNT)
+    predictions: bool = True  # write predictions.npz at the end
+    metrics: list[str] = key([])  # beside loss and accuracy
 
 
 @dataclass
 class Runtime:
-    device: str = setting("auto", DEVICE)
-    precision: str = setting("fp32", one_of("fp32", "tf32", "bf16", "auto"))
-    threads: Optional[int] = setting(None, THREADS)  # noqa: UP045
-    graph: str = setting("auto", one_of("auto", "off"))
-    compile: bool = False
-    deterministic: bool = False
+    device: str = key("auto", DEVICE)
+    precision: str = key("fp32", one_of("fp32", "tf32", "bf16", "auto"))  # auto: bf16 where fast
+    threads: Optional[int] = key(None, THREADS)  # noqa: UP045 - null: as many as torch takes
+    # auto: on CUDA the iteration is captured once and replayed; off: launched call by call
+    graph: str = key("auto", one_of("auto", "off"))
+    compile: bool = False  # torch.compile the training passes
+    deterministic: bool = False  # only deterministic kernels
 
 
 @dataclass
 class Logging:
-    every: int = setting(10, COUNT)
+    every: int = key(10, COUNT)  # iterations between rows of weights.csv
 
 
 @dataclass
 class Checkpoint:
-    every: int = setting(500, COUNT)
-    seconds: Optional[float] = setting(None, POSITIVE)  # noqa: UP045
+    """Whichever comes first."""
+
+    every: int = key(500, COUNT)  # iterations
+    seconds: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - since the last one; null: none
 
 
 @dataclass
 class Paths:
-    data: Optional[str] = None  # noqa: UP045
-    cache: Optional[str] = None  # noqa: UP045
+    data: Optional[str] = None  # noqa: UP045 - downloaded or own files; null: ROBUSTMD_DATA
+    cache: Optional[str] = None  # noqa: UP045 - prepared stores; null: ROBUSTMD_CACHE
     outputs: str = "outputs"
 
-    def folder(self, key: str) -> Path:
+    def folder(self, name: str) -> Path:
         """`data` or `cache`. Raises UserError: not given, and the user has no home for it."""
-        found: str | None = getattr(self, key)
+        found: str | None = getattr(self, name)
         if found is None:
-            raise UserError(f"paths.{key}: is needed, as paths.{key}=FOLDER: there is no HOME")
+            raise UserError(f"paths.{name}: is needed, as paths.{name}=FOLDER: there is no HOME")
         return Path(found)
 
 
@@ -110,10 +115,10 @@ SECTIONS: Mapping[str, type] = {
 class Top:
     """The keys that are in no group."""
 
-    seed: int = setting(0, SEED)
-    force: bool = False
-    resume: bool = True
-    imports: list[str] = field(default_factory=list)
+    seed: int = key(0, SEED)
+    force: bool = False  # train again although a finished run is there
+    resume: bool = True  # false: start a run that was cut off from its beginning
+    imports: list[str] = key([])  # modules with methods, data sets and backbones of one's own
 
 
 @dataclass(kw_only=True)
@@ -131,12 +136,29 @@ class Config(Top):
     paths: Paths
 
 
+class Settled(NamedTuple):
+    """A config checked against the data set's domains, and what follows from both.
+
+    config: with names in place of indices, weights in place of a point's number, and nothing for a
+    number of domains that is drawn anyhow. trained: the K domains that train, those of the method
+    but not `data.unseen`. unseen: those of `data.unseen`, which are measured beside the others and
+    in no mean or worst case of them. domains_per_batch: M, how many of the K each iteration draws:
+    what was asked for; else all, or as many as a batch has examples.
+    """
+
+    config: Config
+    trained: tuple[str, ...]
+    unseen: tuple[str, ...]
+    domains_per_batch: int
+
+
 def leaves_of(schema: type) -> list[tuple[str, Any]]:
-    return [(key, item) for key, (item, _) in leaves(schema())]
+    """(dotted key, field) of every setting in a dataclass, nested ones included."""
+    return [(name, item) for name, (item, _) in leaves(schema())]
 
 
 def leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, field) of every setting in a dataclass, nested ones included."""
+    """(dotted key, (field, value)) of every setting in a dataclass' instance."""
     for item in dataclasses.fields(node):
         value = getattr(node, item.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -145,16 +167,16 @@ def leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + item.name, (item, value)
 
 
-def validate(config: Config, domains: Sequence[str] | None = None) -> None:
-    """Check every range; with the domains' names, also what depends on them.
+def validate(config: Config) -> None:
+    """Check every range.
 
     Raises:
         UserError: one line naming the key, the value and what is allowed.
     """
-    for key, (item, value) in leaves(config):
+    for name, (item, value) in leaves(config):
         allowed: Allowed = item.metadata.get("allowed", ANYTHING)
         if value is not None and not allowed.holds(value):
-            raise UserError(f"{key}={value}: must be {allowed.words}")
+            raise UserError(f"{name}={value}: must be {allowed.words}")
     for option in (config.data, config.backbone, config.method):
         option.check()
     for name in config.evaluation.metrics:
@@ -163,29 +185,24 @@ def validate(config: Config, domains: Sequence[str] | None = None) -> None:
                 f"evaluation.metrics: no metric {name}; there are {', '.join(METRICS)}; one of "
                 "your own comes with imports=[MODULE]"
             )
-    if domains is not None:
-        _validate_against(config, list(domains))
 
 
-def trained_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
-    """The domains that the model trains on: those of the method, but not `data.unseen`."""
-    unseen = unseen_domains(config, domains)
-    return tuple(name for name in config.method.trained(domains) if name not in unseen)
+def settled(config: Config, domains: Sequence[str]) -> Settled:
+    """The config with all that depends on the domains' names checked and settled.
 
-
-def unseen_domains(config: Config, domains: Sequence[str]) -> tuple[str, ...]:
-    """Those of `data.unseen`: measured beside the others, and in no mean or worst case of them."""
-    return tuple(name for name in domains if name in config.data.unseen)
-
-
-def _validate_against(config: Config, domains: Sequence[str]) -> None:
-    _validate_unseen(config, domains)
-    trained = trained_domains(config, domains)
+    Raises:
+        UserError: one line, as `validate`.
+    """
+    validate(config)
+    unseen = tuple(name for name in domains if name in config.data.unseen)
+    wanted = config.method.trained(domains)
+    trained = tuple(name for name in wanted if name not in unseen)
+    _check_unseen(config, domains, wanted, trained)
     count, batch = len(trained), config.training.batch_size
-    wanted = config.training.domains_per_batch or 1
-    if count > 1 and wanted > min(count, batch):
+    asked = config.training.domains_per_batch
+    if count > 1 and (asked or 1) > min(count, batch):
         raise UserError(
-            f"training.domains_per_batch={wanted}: must be at most the number of domains, {count}, "
+            f"training.domains_per_batch={asked}: must be at most the number of domains, {count}, "
             f"and training.batch_size={batch}; leave it out for as many as there can be"
         )
     for item in dataclasses.fields(config.method):
@@ -195,21 +212,25 @@ def _validate_against(config: Config, domains: Sequence[str]) -> None:
                 f"method.{item.name}={value}: has {len(value)} entries; must have {count}, "
                 f"one for each of {listed(trained)}"
             )
+    most = min(batch, count)
+    drawn = min(asked or most, most)
+    training = dataclasses.replace(
+        config.training, domains_per_batch=None if drawn == most else asked
+    )
+    method = config.method.settled(trained)
+    config = dataclasses.replace(config, training=training, method=method)
+    return Settled(config, trained, unseen, drawn)
 
 
-def domains_per_batch(config: Config, count: int) -> int:
-    """M, how many of the K = `count` domains that train each iteration draws: what was asked for;
-    else all, or as many as a batch has examples."""
-    return min(config.training.domains_per_batch or count, config.training.batch_size, count)
-
-
-def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
-    unseen = config.data.unseen
-    written = f"data.unseen=[{','.join(unseen)}]"
-    unknown = [name for name in unseen if name not in domains]
+def _check_unseen(
+    config: Config, domains: Sequence[str], wanted: Sequence[str], trained: Sequence[str]
+) -> None:
+    """Raises UserError for an unknown domain in `data.unseen`, or where too few of those that the
+    method wants are left to train on."""
+    written = f"data.unseen=[{','.join(config.data.unseen)}]"
+    unknown = [name for name in config.data.unseen if name not in domains]
     if unknown:
         raise UserError(f"{written}: no domain {unknown[0]}; must be of {listed(domains)}")
-    wanted, trained = config.method.trained(domains), trained_domains(config, domains)
     if not trained:
         raise UserError(f"{written}: method={config.method.name} trains on {listed(wanted)}")
     if len(trained) < min(2, len(wanted)):
@@ -217,22 +238,6 @@ def _validate_unseen(config: Config, domains: Sequence[str]) -> None:
             f"{written}: leaves {len(trained)} of {len(wanted)} domains to train on; "
             "a mixture needs two"
         )
-
-
-def settled(config: Config, domains: Sequence[str]) -> Config:
-    """The config checked against the data set's domains, with names in place of indices, weights in
-    place of a point's number, and nothing for a number of domains that is drawn anyhow."""
-    validate(config, domains)
-    trained = trained_domains(config, domains)
-    config = _with_domains_drawn(config, len(trained))
-    return dataclasses.replace(config, method=config.method.settled(trained))
-
-
-def _with_domains_drawn(config: Config, count: int) -> Config:
-    whatever = dataclasses.replace(config.training, domains_per_batch=None)
-    unasked = dataclasses.replace(config, training=whatever)
-    same = domains_per_batch(config, count) == domains_per_batch(unasked, count)
-    return unasked if same else config
 
 
 def as_dict(config: Config) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from robustmd.config.identity import (
 )
 from robustmd.config.paths import whole
 from robustmd.config.ranges import DISTRIBUTION, is_number
+from robustmd.domains.class_notes import with_test_notes
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
@@ -76,22 +77,25 @@ class Plan:
         device: torch.device,
         weights: WeightsFile | None = None,
         overrides: Sequence[str] = (),
+        say: Callable[[str], None] = lambda _: None,
     ) -> Plan:
         """Settle them.
 
         Args:
             config: typed, its ranges checked.
             overrides: what the user typed, for the command that makes a run that is missing.
+            say: is told what is to be known of the data's classes.
 
         Raises:
-            UserError: the settings do not go with the data or the device; a run whose numbers are
+            UserError: the settings do not go with the data or the device; all examples are of one
+                class; a run whose numbers are
                 needed is missing; the directory is taken by a run on other bytes, or leads
                 elsewhere.
         """
-        config = settings.settled(config, domains.names)
+        config, trained, unseen, drawn = settings.settled(config, domains.names)
+        domains = with_test_notes(domains, trained, say)
         precision = resolve_precision(config.runtime.precision, device)
         config = replace(config, runtime=replace(config.runtime, precision=precision))
-        trained = settings.trained_domains(config, domains.names)
         others = FinishedRuns(config, domains, trained, overrides)
         method, note = config.method.filled(others)
         config = replace(config, method=method)
@@ -108,8 +112,8 @@ class Plan:
             device=device,
             weights=weights,
             trained=trained,
-            unseen=settings.unseen_domains(config, domains.names),
-            domains_per_batch=settings.domains_per_batch(config, len(trained)),
+            unseen=unseen,
+            domains_per_batch=drawn,
             read=read,
             identity=identity,
             directory=RunDirectory(folder, further=bool(config.evaluation.metrics)),

@@ -118,7 +118,7 @@ def _planned(config: settings.Config, overrides: Sequence[str], say: Callable[[s
     torch.use_deterministic_algorithms(runtime.deterministic)
     allow_tf32(runtime.precision == "tf32")
     weights = find_weights(config.backbone)
-    plan = Plan.of(config, load_domains(config, say), device, weights, overrides)
+    plan = Plan.of(config, load_domains(config, say), device, weights, overrides, say)
     index, name = (getattr(one.method, "domain", None) for one in (config, plan.config))
     if index is not None and normalize("NFC", str(index)) != name:
         say(f"method.domain={index}: no domain is called so; by index it is {name}")

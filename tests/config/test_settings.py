@@ -11,7 +11,7 @@ from tiny import composed
 from robustmd.config import settings
 from robustmd.config.composing import composed_config, with_names_as_text
 from robustmd.config.identity import identity_of, number_changing
-from robustmd.config.settings import as_dict, domains_per_batch, settled, validate
+from robustmd.config.settings import as_dict, settled, validate
 from robustmd.config.typed import typed
 from robustmd.errors import UserError
 from robustmd.registry import METHODS
@@ -139,7 +139,7 @@ def test_an_individual_may_train_on_a_single_example_a_batch() -> None:
 def test_a_number_of_domains_that_is_drawn_anyhow_makes_no_other_run() -> None:
     def asked(number: object, *overrides: str) -> int | None:
         config = composed(f"training.domains_per_batch={number}", *overrides)
-        return settled(config, DOMAINS).training.domains_per_batch
+        return settled(config, DOMAINS).config.training.domains_per_batch
 
     assert asked(2) is None
     assert asked(1) == 1
@@ -155,7 +155,7 @@ def test_as_many_domains_are_drawn_as_there_can_be(
     asked: str, batch: int, count: int, drawn: int
 ) -> None:
     config = composed(f"training.domains_per_batch={asked}", f"training.batch_size={batch}")
-    assert domains_per_batch(config, count) == drawn
+    assert settled(config, [str(k) for k in range(count)]).domains_per_batch == drawn
 
 
 def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
@@ -182,8 +182,8 @@ def test_a_value_that_nothing_would_read_is_refused(overrides: list[str]) -> Non
 
 
 def test_index_and_name_of_a_domain_are_the_same_run() -> None:
-    by_index = settled(composed("method=individual", "method.domain=1"), DOMAINS)
-    by_name = settled(composed("method=individual", "method.domain=printed"), DOMAINS)
+    by_index = settled(composed("method=individual", "method.domain=1"), DOMAINS).config
+    by_name = settled(composed("method=individual", "method.domain=printed"), DOMAINS).config
     assert number_changing(as_dict(by_index)) == number_changing(as_dict(by_name))
 
 
@@ -193,7 +193,7 @@ def test_index_and_name_of_a_domain_are_the_same_run() -> None:
 )
 def test_a_name_is_a_name_and_an_index_only_where_none_fits(typed_as: str, meant: str) -> None:
     config = composed("method=individual", f"method.domain={typed_as}")
-    assert settled(config, ("1", "2", "3")).method.domain == meant
+    assert settled(config, ("1", "2", "3")).config.method.domain == meant
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_name_in_any_spelling_is_the_same_run() -> None:
 
     def identity(*overrides: str) -> object:
         config = composed("data=folder", "data.root=mine", *overrides)
-        return number_changing(as_dict(settled(config, domains)))
+        return number_changing(as_dict(settled(config, domains).config))
 
     assert identity(f'data.unseen=["{nfd}"]') == identity(f'data.unseen=["{nfc}"]')
     one = [identity("method=individual", f'method.domain="{name}"') for name in (nfd, nfc, 2)]
@@ -244,8 +244,7 @@ def test_unseen_domains_leave_enough_to_train_on(overrides: list[str], message: 
 
 def test_what_trains_is_all_but_the_unseen_or_the_one() -> None:
     def trained(*overrides: str) -> tuple[str, ...]:
-        config = settled(composed("data=folder", *overrides), ("a", "b", "c"))
-        return settings.trained_domains(config, ("a", "b", "c"))
+        return settled(composed("data=folder", *overrides), ("a", "b", "c")).trained
 
     assert trained() == ("a", "b", "c")
     assert trained("data.unseen=[b]") == ("a", "c")

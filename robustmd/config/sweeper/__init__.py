@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from robustmd.config.draws import drawn_rows
 from robustmd.config.settings import SECTIONS, leaves_of
-from robustmd.config.typed import unknown_key
+from robustmd.config.typed import typed, unknown_key
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
 
@@ -110,9 +110,10 @@ class RowsSweeper(Sweeper):
             )
 
     def _names(self) -> Sequence[str]:
-        from robustmd.config.composing import domain_names  # noqa: PLC0415 - may load the data
+        from robustmd.config.loading import domain_names  # noqa: PLC0415 - may load the data
 
-        return domain_names(self.config)
+        plain = [str(key) for key in self.config if key != "hydra"]
+        return domain_names(typed(OmegaConf.masked_copy(self.config, plain)))
 
 
 def _each_unseen(names: Sequence[str], data: str) -> str:
