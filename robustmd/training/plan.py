@@ -88,9 +88,8 @@ class Plan:
 
         Raises:
             UserError: the settings do not go with the data or the device; all examples are of one
-                class; a run whose numbers are
-                needed is missing; the directory is taken by a run on other bytes, or leads
-                elsewhere.
+                class; a run whose numbers are needed is missing; the directory is taken by a run
+                on other bytes, or leads elsewhere.
         """
         config, trained, unseen, drawn = settings.settled(config, domains.names)
         domains = with_test_notes(domains, trained, say)
