@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-
 from robustmd.domains.breeds import BREEDS, Breed, chosen_breeds
 
 FOUR = ("chihuahua", "egyptian_mau", "persian", "yorkshire_terrier")

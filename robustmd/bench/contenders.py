@@ -18,8 +18,8 @@ from robustmd.backbones.resnet18 import ResNet18
 from robustmd.bench.timing import Step
 from robustmd.config import settings
 from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.data_sets.noise_and_rotation import rotated_grid
 from robustmd.domains.domain import DomainSet, Examples
-from robustmd.domains.noise_and_rotation import rotated_grid
 from robustmd.registry import METHODS
 from robustmd.training.batches import BatchStream
 from robustmd.training.fast_iteration import WARM_UP, GraphCapture, ready_iteration, side_stream

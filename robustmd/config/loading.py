@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from robustmd.config.settings import Config
+from robustmd.domains.class_notes import with_own_labels
+from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts
-
-if TYPE_CHECKING:
-    from robustmd.domains.domain import DomainSet
 
 
 def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
@@ -20,9 +18,6 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
     Raises:
         UserError: files missing, damaged or not the official ones; one message says what to do.
     """
-    from robustmd.domains import class_notes  # noqa: PLC0415 - torch takes seconds
-    from robustmd.domains.domain import DomainSet  # noqa: PLC0415
-
     data, facts = config.data, DataFacts(config.paths.folder, say)
     domains = data.load(facts) if inspect.signature(data.load).parameters else data.load()
     if not isinstance(domains, DomainSet):
@@ -31,7 +26,7 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
             "robustmd.domains.DomainSet"
         )
     if getattr(data, "labels", "shared") == "per_domain":
-        domains = class_notes.with_own_labels(domains, say)
+        domains = with_own_labels(domains, say)
     if data.validation > 0:
         domains = domains.with_validation(data.validation, config.seed)
     return domains

@@ -1,20 +1,38 @@
-"""`data=pets`: ImageNet against VGG, the paper's first experiment."""
+"""`data=pets`: the 24 breeds that ImageNet and Oxford-IIIT Pet (VGG) share, the paper's first
+experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Optional
+from collections.abc import Iterable, Sequence
+from typing import Optional
+
+import numpy as np
 
 from robustmd.config.ranges import CLASSES, IMAGE_SIDE
+from robustmd.data_sets import imagenet, oxford_pets
+from robustmd.data_sets.imagenet import BREEDS, Breed
+from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.domain import CC_BY_SA_4, Domain, DomainSet, Examples
+from robustmd.domains.examples import VARIANTS, Views
+from robustmd.domains.listing import Listed, Listing, few
+from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
+from robustmd.errors import UserError
 from robustmd.registry import DataFacts, Settings, data, key
 
-if TYPE_CHECKING:
-    from robustmd.domains.domain import DomainSet
+EXPANSION = tuple(VARIANTS)  # identity, both flips, rotations by 45°, …, 315°: ×10
+SOURCES = {
+    imagenet.NAME: (imagenet.ORIGIN, imagenet.LICENCE),
+    oxford_pets.NAME: (oxford_pets.ORIGIN, CC_BY_SA_4),
+}
 
 
 @data("pets", order=4)
 class Pets(Settings):
-    """`classes`: some of the 24 shared breeds; none: all."""
+    """Photos as size × size RGB, of which the model sees crop × crop.
+
+    VGG's training images count tenfold (`EXPANSION`), as the paper expands them; nothing is stored
+    more than once.
+    """
 
     classes: list[str] = key([], CLASSES)
     size: int = key(256, IMAGE_SIDE)
@@ -27,23 +45,99 @@ class Pets(Settings):
         if self.crop is None:
             self.crop = max(1, round(self.size * 224 / 256))
 
+    def check(self) -> None:
+        if self.crop is not None and self.crop > self.size:
+            raise UserError(f"data.crop={self.crop}: must be from 1 to data.size={self.size}")
+        self.breeds()
+
+    def breeds(self) -> tuple[Breed, ...]:
+        """The breeds of `classes`, or all, in the table's order, which is that of the labels.
+
+        Raises UserError for a name that is none, and for fewer than two.
+        """
+        chosen = tuple(b for b in BREEDS if b.name in self.classes or not self.classes)
+        known = [breed.name for breed in BREEDS]
+        unknown = [name for name in self.classes if name not in known]
+        if unknown or len(chosen) < 2:
+            fault = f"no class {unknown[0]!r}" if unknown else "one class; two are needed"
+            raise UserError(
+                f"data.classes=[{','.join(self.classes)}]: {fault}; allowed are {', '.join(known)}"
+            )
+        return chosen
+
     def names(self) -> tuple[str, ...]:
-        return ("imagenet", "vgg")
+        return tuple(SOURCES)
 
     def load(self, facts: DataFacts) -> DomainSet:
-        return self.of(("imagenet", "vgg"), facts)
+        return self.of(self.names(), facts)
 
     def of(self, domains: Sequence[str], facts: DataFacts) -> DomainSet:
-        """These domains alone."""
-        from robustmd.domains import pets  # noqa: PLC0415
+        """These domains alone; the other's files are not looked at. Raises UserError."""
+        breeds, data_dir = self.breeds(), facts.folder("data")
+        names = tuple(breed.name for breed in breeds)
+        listing = self._listing(domains, breeds, facts)
+        prepared: dict[str, Prepared] = {}
+        for name, files in listing.by_domain.items():
+            # A store for each domain, so that sets of one of them share it with sets of both.
+            alone, of = Listing(data_dir, data_dir, files), {"classes": list(names)}
+            cache = facts.folder("cache")
+            prepared |= prepare(alone, cache, self.size, facts.say, f"pets-{name}", of)
+        notes = [*listing.notes, *notes_on_files(listing, prepared, self.skip_unreadable)]
+        found, checksums = [], {}
+        for name, files in listing.by_domain.items():
+            domain, sums = self._domain(name, files, prepared[name], breeds)
+            found.append(domain)
+            checksums[name] = prepared[name].checksums | sums | domain.views_in_words()
+        for note in notes:
+            facts.say(note)
+        sha256 = fingerprint("pets", names, checksums)
+        return DomainSet("pets", tuple(found), names, sha256, tuple(notes))
 
-        return pets.load(
-            facts.folder("data"),
-            facts.folder("cache"),
-            domains=domains,
-            classes=self.classes,
-            size=self.size,
-            crop=self.crop,
-            skip_unreadable=self.skip_unreadable,
-            say=facts.say,
+    def _listing(
+        self, domains: Sequence[str], breeds: Sequence[Breed], facts: DataFacts
+    ) -> Listing:
+        """The files of the wanted domains."""
+        data_dir = facts.folder("data")
+        files: list[Listed] = []
+        notes: list[str] = []
+        if imagenet.NAME in domains:  # before hours of fetching
+            files, notes = imagenet.list_imagenet(data_dir, breeds)
+            _check_classes(imagenet.NAME, files, breeds)
+        if oxford_pets.NAME in domains:
+            oxford_pets.have_vgg(data_dir, facts.say)
+            of_vgg, more = oxford_pets.list_vgg(data_dir, [breed.name for breed in breeds])
+            _check_classes(oxford_pets.NAME, of_vgg, breeds)
+            files, notes = [*files, *of_vgg], [*notes, *more]
+        return Listing(data_dir, data_dir, files, notes)
+
+    def _domain(
+        self, name: str, files: Sequence[Listed], arrays: Prepared, breeds: Sequence[Breed]
+    ) -> tuple[Domain, dict[str, str]]:
+        """One domain and its rows' checksums; what could not be read is in no split."""
+        readable = [row for row in range(len(files)) if row not in arrays.unreadable]
+        _check_classes(name, [files[row] for row in readable], breeds)
+        splits, sums = {}, {}
+        for split in ("train", "test"):
+            rows = np.array([r for r in readable if files[r].split == split], dtype=np.int64)
+            sums[f"{split}_rows"] = array_sha256(rows)
+            expanded = name == oxford_pets.NAME and split == "train"
+            views = Views(EXPANSION, self.crop) if expanded else Views(crop=self.crop)
+            splits[split] = Examples(arrays.images, arrays.labels, rows, views)
+        origin, licence = SOURCES[name]
+        return Domain(name, splits["train"], splits["test"], None, origin, licence), sums
+
+
+def _check_classes(domain: str, files: Iterable[Listed], breeds: Sequence[Breed]) -> None:
+    """Both splits have an image of every class. Raises UserError."""
+    there = {(file.split, file.label) for file in files}
+    lacking = [
+        f"{breed.name} ({breed.synset}) in {split}"
+        for split in ("train", "test")
+        for breed in breeds
+        if (split, breed.name) not in there
+    ]
+    if lacking:
+        raise UserError(
+            f"domain {domain} has no image that can be read of {len(lacking)} classes and splits: "
+            f"{few(lacking)}; add them, or choose other classes with data.classes=[…]"
         )

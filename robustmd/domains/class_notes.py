@@ -11,18 +11,20 @@ from robustmd.domains.domain import DomainSet
 from robustmd.domains.listing import few
 from robustmd.errors import UserError
 
+Say = Callable[[str], None]
 FEW_TESTED = 10  # images; with fewer, one of them moves the accuracy by more than 10 points
 
 
-def with_own_labels(data: DomainSet, say: Callable[[str], None]) -> DomainSet:
+def with_own_labels(data: DomainSet, say: Say) -> DomainSet:
     """The same domains, with classes that a domain lacks left out of its loss and accuracy.
 
     So domains that share only some of their labels train one model, the paper's open question. A
-    domain's classes are those of all of its splits. For each domain that lacks some, a note says
-    so; `say` is called with it.
+    domain's classes are those of all of its splits. Notes say what each domain leaves out; `say` is
+    called with them.
     """
+    data = replace(data, labels="per_domain")
     notes = []
-    for domain, absent in zip(data, ~data.class_masks(), strict=True):
+    for domain, absent in zip(data, data.absent_classes(), strict=True):
         lacking = [name for name, out in zip(data.classes, absent, strict=True) if out]
         if lacking:
             there = len(data.classes) - len(lacking)
@@ -30,16 +32,11 @@ def with_own_labels(data: DomainSet, say: Callable[[str], None]) -> DomainSet:
                 f"data.labels=per_domain: loss and accuracy of domain {domain.name} are over "
                 f"its own {there} of {len(data.classes)} classes, without {few(lacking)}"
             )
-    if not notes:
-        notes = ["data.labels=per_domain: every domain has all classes, so it changes nothing"]
-    for note in notes:
-        say(note)
-    return replace(data, labels="per_domain", notes=(*data.notes, *notes))
+    notes = notes or ["data.labels=per_domain: every domain has all classes, so it changes nothing"]
+    return _with_notes(data, notes, say)
 
 
-def with_test_notes(
-    data: DomainSet, trained: Collection[str], say: Callable[[str], None]
-) -> DomainSet:
+def with_test_notes(data: DomainSet, trained: Collection[str], say: Say) -> DomainSet:
     """The same domains, with notes on what is tested and not trained on, and on tiny test splits.
 
     trained: names of the domains that train; say: is called with each note
@@ -52,31 +49,27 @@ def with_test_notes(
         raise UserError(
             f"data {data.name}: one class in all domains ({only}); at least two are needed"
         )
-    notes = [*_never_trained(data, trained), *_barely_tested(data)]
-    for note in notes:
-        say(note)
-    return replace(data, notes=(*data.notes, *notes))
-
-
-def _never_trained(data: DomainSet, trained: Collection[str]) -> list[str]:
     count = len(data.classes)
     training = [np.bincount(d.train.targets, minlength=count) for d in data if d.name in trained]
     tests = np.sum([np.bincount(d.test.targets, minlength=count) for d in data], axis=0)
     unknown = np.flatnonzero((np.sum(training, axis=0) == 0) & (tests > 0))
-    if not len(unknown):
-        return []
-    shown = few([f"{data.classes[label]} ({tests[label]:,})" for label in unknown])
-    return [
-        "tested (so many images) without a training image in any domain that trains, so hardly "
-        f"ever told right: {shown}"
-    ]
-
-
-def _barely_tested(data: DomainSet) -> list[str]:
+    notes = []
+    if len(unknown):
+        shown = few([f"{data.classes[label]} ({tests[label]:,})" for label in unknown])
+        notes.append(
+            "tested (so many images) without a training image in any domain that trains, so hardly "
+            f"ever told right: {shown}"
+        )
     small = [f"{d.name} {d.test.stored}" for d in data if d.test.stored < FEW_TESTED]
-    if not small:
-        return []
-    return [
-        f"fewer than {FEW_TESTED} test images, so that one moves the accuracy by more than 10 "
-        f"points: {few(small)}"
-    ]
+    if small:
+        notes.append(
+            f"fewer than {FEW_TESTED} test images, so that one moves the accuracy by more than 10 "
+            f"points: {few(small)}"
+        )
+    return _with_notes(data, notes, say)
+
+
+def _with_notes(data: DomainSet, notes: list[str], say: Say) -> DomainSet:
+    for note in notes:
+        say(note)
+    return replace(data, notes=(*data.notes, *notes))

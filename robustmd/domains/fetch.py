@@ -10,13 +10,14 @@ from __future__ import annotations
 import http.client
 import shutil
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from robustmd.domains.shared_folders import make_folder
+from robustmd.errors import UserError, printable
 from robustmd.runs.lock import held
 
 Say = Callable[[str], None]
@@ -25,19 +26,11 @@ TIMEOUT = 20.0  # seconds without a byte
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a file is fetched from.
-
-    name: of the fetched file; urls: mirrors, tried in order; md5: of the fetched bytes
-    """
+    """name: of the fetched file; urls: mirrors, tried in order; md5: of the fetched bytes."""
 
     name: str
     urls: tuple[str, ...]
     md5: str
-
-    @property
-    def sites(self) -> str:
-        """The mirrors' folders, for a message."""
-        return " or ".join(url.rpartition("/")[0] + "/" for url in self.urls)
 
 
 class FetchError(Exception):
@@ -56,6 +49,27 @@ def origin(name: str) -> Origin:
     known |= {url.rpartition("/")[2]: ([url], md5) for url, md5 in OxfordIIITPet._RESOURCES}
     urls, md5 = known[name]
     return Origin(urls[0].rpartition("/")[2], tuple(urls), md5)
+
+
+def fetch_missing(lacking: str, names: Sequence[str], folder: Path, say: Say) -> dict[str, Path]:
+    """Fetch files into `folder`: their paths, by names that `origin` knows.
+
+    Raises UserError if one cannot be had, with the names of all that are missing, their place and
+    their origin, after the words of `lacking`, as in "data=pets lacks".
+    """
+    found: dict[str, Path] = {}
+    try:
+        for name in names:
+            found[name] = fetch_file(origin(name), folder, say)
+    except FetchError as error:
+        left = [origin(name) for name in names if name not in found]
+        sites = " or ".join(url.rpartition("/")[0] + "/" for url in left[0].urls)
+        raise UserError(
+            f"{lacking} {', '.join(place.name for place in left)} (belongs into "
+            f"{printable(folder)}, comes from {sites}); fetching failed: {error}; meanwhile "
+            "data=digits_mini needs neither files nor network"
+        ) from error
+    return found
 
 
 def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
@@ -92,25 +106,17 @@ def _from_any_mirror(origin: Origin, folder: Path, say: Say) -> Path:
 
     folder.mkdir()
     reasons = []
+    before = socket.getdefaulttimeout()
     for url in origin.urls:
         host = urlsplit(url).netloc
         say(f"fetching {origin.name} from {host}")
         try:
-            with _no_waiting_for_ever():
-                download_url(url, folder, origin.name, origin.md5)
+            socket.setdefaulttimeout(TIMEOUT)  # torchvision waits for a silent server for ever
+            download_url(url, folder, origin.name, origin.md5)
         except (OSError, RuntimeError, http.client.HTTPException) as error:
             reasons.append(f"{host}: {' '.join(str(error).split()) or type(error).__name__}")
         else:
             return folder / origin.name
+        finally:
+            socket.setdefaulttimeout(before)
     raise FetchError(f"{origin.name} from " + ", ".join(reasons))
-
-
-@contextmanager
-def _no_waiting_for_ever() -> Iterator[None]:
-    """torchvision sets no limit to the time for which a server is silent."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from robustmd.domains import digits, imagenet, oxford_pets
+from robustmd.data_sets import imagenet, mnist, oxford_pets, svhn
 from robustmd.domains.domain import CC_BY_4, CC_BY_SA_4, FONTS
 
 DIGITS_BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
@@ -35,8 +35,8 @@ def _digits_mini(_: Path) -> Entry:
 
 
 def _digits(data_dir: Path) -> Entry:
-    sources = digits.digit_sources()
-    there = {s.title: len(digits.find(s, data_dir)) == len(s.files) for s in sources}
+    sources = (mnist.source(), svhn.source(extra=False, verify=True))
+    there = {s.title: len(s.found(data_dir)) == len(s.md5s) for s in sources}
     licence = "; ".join(f"{s.title} {s.licence}" for s in sources)
     return Entry(licence, DIGITS_BYTES, _state(there))
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.io
 from PIL import Image
+from robustmd.domains.digits import CONTENT_MD5
 
 from robustmd.domains import digits, mnist, svhn
-from robustmd.domains.digits import CONTENT_MD5
 from robustmd.domains.fetch import Origin, origin
 from robustmd.errors import UserError
 

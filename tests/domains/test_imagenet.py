@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from pet_photos import FOUR, ground_truth, numbers_of, write_pets
-from torchvision.models import ResNet18_Weights
-
 from robustmd.domains.breeds import BREEDS, chosen_breeds
 from robustmd.domains.imagenet import DEVKIT, PLACES, TABLE, list_imagenet
+from torchvision.models import ResNet18_Weights
+
 from robustmd.errors import UserError
 
 

@@ -14,9 +14,9 @@ from tiny import composed, synthetic_domains
 from robustmd.config import settings
 from robustmd.config.identity import number_changing
 from robustmd.config.loading import load_domains
+from robustmd.data_sets.noise_and_rotation import noise_copies, rotated_grid
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.duplicates import find_duplicates
-from robustmd.domains.noise_and_rotation import noise_copies, rotated_grid
 from robustmd.errors import UserError
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from pet_photos import FOUR, write_vgg
+from robustmd.domains.breeds import chosen_breeds
+from robustmd.domains.oxford_pets import have_vgg, list_vgg
 
 from robustmd.domains import oxford_pets
-from robustmd.domains.breeds import chosen_breeds
 from robustmd.domains.fetch import FetchError, Origin
-from robustmd.domains.oxford_pets import have_vgg, list_vgg
 from robustmd.errors import UserError
 
 CHOSEN = chosen_breeds(FOUR)

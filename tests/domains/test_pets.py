@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from pet_photos import FOUR, color_of, photo, write_pets
 from PIL import Image
+from robustmd.domains.breeds import BREEDS
 
 from robustmd.domains import oxford_pets, pets
-from robustmd.domains.breeds import BREEDS
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 

@@ -13,11 +13,11 @@ import scipy.io
 from faults.fuzzing import damaged, fuzz
 from hypothesis import strategies as st
 from PIL import Image
+from robustmd.domains.mnist import read_idx
 
 from robustmd.domains import svhn
 from robustmd.domains.decoding import UnreadableError, decode
 from robustmd.domains.manifest_csv import list_manifest
-from robustmd.domains.mnist import read_idx
 from robustmd.errors import UserError
 
 COUNTS = pytest.mark.parametrize("examples", [50, pytest.param(1500, marks=pytest.mark.slow)])

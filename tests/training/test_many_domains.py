@@ -13,8 +13,8 @@ from tiny import composed, rows, signalled_at, summary, synthetic_domains
 from torch import nn
 
 from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
+from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.runs.comparison import IDENTICAL, compare
 from robustmd.runs.reader import Run, collect
 from robustmd.training import run as run_module

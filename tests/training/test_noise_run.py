@@ -9,8 +9,8 @@ import pytest
 from tiny import rows, signalled_at, summary, synthetic_domains
 
 from robustmd.commands import evaluate
+from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.domains import DomainSet, Views
-from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.training import run as run_module
 
 Train = Callable[..., Any]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.examples import VARIANTS
-from robustmd.domains.noise_and_rotation import noise_copies
 from robustmd.training.batches import BLOCK, BatchStream, Draw
 from robustmd.training.pool import ResidentExamples, Shelf, TrainingPool, chunks, resident_splits
 

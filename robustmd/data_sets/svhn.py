@@ -8,57 +8,55 @@ one of their own.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from robustmd.domains.arrays import ArrayWriter
-from robustmd.domains.checksums import file_md5
+from robustmd.domains.domain import NON_COMMERCIAL
+from robustmd.domains.published import Published, refusal
 from robustmd.errors import UserError
 
-FILES = ("train_32x32.mat", "test_32x32.mat")
-EXTRA = "extra_32x32.mat"
+TRAIN, EXTRA, TEST = (f"{split}_32x32.mat" for split in ("train", "extra", "test"))
 MD5 = {  # torchvision's, which takes seconds to import
-    "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
-    "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
-    "extra_32x32.mat": "a93ce644f1a588dc4d68dda5feec44a7",
+    TRAIN: "e26dedcc434d2e4c54c9b2d4a06d8373",
+    TEST: "eb5a983be6a315427106f1b164d9cef3",
+    EXTRA: "a93ce644f1a588dc4d68dda5feec44a7",
 }
 IMAGE = (32, 32, 3)
-IMAGE_BYTES = 32 * 32 * 3
-NUMBERS = ("double", "single", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))
-MAX_BYTES = 1 << 31  # of images: the extra digits take 1.6 · 10⁹; more cannot be meant
-DEFLATE_RATIO = 1032  # no deflate stream expands by more
+MAX_VALUES = 1 << 31  # of X: the extra digits have 1.6 · 10⁹; more cannot be meant
 BLOCK_IMAGES = 1024
-CHILD = "import sys; from robustmd.domains.svhn import convert; convert(*sys.argv[1:])"
+CHILD = "import sys; from robustmd.data_sets.svhn import convert; convert(*sys.argv[1:])"
 
 
-def md5(path: Path) -> str:
-    """Hex md5 of the file. Raises UserError if it cannot be read."""
-    try:
-        return file_md5(path)
-    except OSError as error:
-        raise UserError(f"cannot read {path} ({error.strerror})") from error
+def source(extra: bool, verify: bool) -> Published:
+    """extra: the extra digits follow the training digits; verify: files are the published ones."""
+    return Published(
+        name="svhn",
+        title="SVHN",
+        md5s={name: md5 for name, md5 in MD5.items() if extra or name != EXTRA},
+        folders=("svhn", "SVHN", "."),
+        build=partial(build, published=verify),
+        origin=f"SVHN cropped digits (Netzer et al. 2011){', train + extra' if extra else ''}",
+        licence=NON_COMMERCIAL,
+    )
 
 
 def build(paths: Mapping[str, Path], writer: ArrayWriter, *, published: bool) -> None:
-    """Write {train,test}_{images,labels}. Raises UserError.
-
-    paths: by the names of `FILES`; the extra digits follow the training digits where their file is
-        among them
-    published: the files are known to be the published ones
-    """
-    train, test = FILES
-    splits = {"train": [train, EXTRA] if EXTRA in paths else [train], "test": [test]}
-    for split, names in splits.items():
+    """Write {train,test}_{images,labels}. Raises UserError."""
+    for split, names in (("train", (TRAIN, EXTRA)), ("test", (TEST,))):
         with TemporaryDirectory(dir=writer.folder) as scratch:
             read = [
                 _read(paths[name]) if published else _read_apart(paths[name], Path(scratch, name))
                 for name in names
+                if name in paths
             ]
             labels = np.concatenate([digits for _, digits in read])
             blocks = (block for images, _ in read for block in _blocks(images))
@@ -90,7 +88,7 @@ def _read_apart(path: Path, folder: Path) -> tuple[np.ndarray, np.ndarray]:
     if done.returncode == 2:
         raise UserError(last)
     if done.returncode:
-        raise _refusal(path, f"scipy broke down over it ({last[:200]})")
+        raise refusal(path, f"scipy broke down over it ({last[:200]})")
     return np.load(folder / "X.npy", mmap_mode="r"), np.load(folder / "y.npy")
 
 
@@ -100,36 +98,24 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
     try:
         with path.open("rb") as file:
-            _check_head(path, whosmat(file))
+            if any(math.prod(shape) > MAX_VALUES for _, shape, _ in whosmat(file)):
+                raise refusal(path, "it announces more than it can hold")
             found = loadmat(file, variable_names=("X", "y"))
     except (UserError, MemoryError):
         raise
     except Exception as error:  # scipy raises anything over bytes that are damaged
         words = f"{type(error).__name__}: {error}"
-        raise _refusal(path, " ".join(words.split())[:200]) from error
-    images, labels = found["X"], found["y"][:, 0]
-    if images.dtype != np.uint8:
-        raise _refusal(path, f"the values of X are stored as {images.dtype}, not as uint8")
+        raise refusal(path, " ".join(words.split())[:200]) from error
+    images, labels = (np.asarray(found.get(name)) for name in ("X", "y"))
+    if images.ndim == 3:
+        images = images[..., None]  # MATLAB leaves the last size out where it is 1
+    fits = images.dtype == np.uint8 and images.shape[:3] == IMAGE and images.ndim == 4
+    if not fits or labels.dtype.kind not in "iuf" or labels.shape != (images.shape[3], 1):
+        there = f"X is {images.dtype} {images.shape} and y {labels.dtype} {labels.shape}"
+        raise refusal(path, f"{there}, where uint8 (32, 32, 3, N) and numbers (N, 1) are due")
     if not np.isin(labels, np.arange(1, 11)).all():
-        raise _refusal(path, f"its labels run from {labels.min()} to {labels.max()}, not 1 to 10")
-    return images.reshape(*IMAGE, -1, order="F"), labels.real.astype(np.int64) % 10
-
-
-def _check_head(path: Path, listed: Sequence[tuple[str, tuple[int, ...], str]]) -> None:
-    """One X and one y, of the same N and as they should be, before any value is read."""
-    names = sorted(name for name, _, _ in listed)
-    if names.count("X") != 1 or names.count("y") != 1:
-        raise _refusal(path, f"it holds {', '.join(names)[:60] or 'nothing'}, not one X and one y")
-    of_name = {name: (kind, shape) for name, shape, kind in listed}
-    (kind, shape), (y_kind, y_shape) = of_name["X"], of_name["y"]
-    count = shape[3] if len(shape) == 4 else 1  # MATLAB leaves the last size out where it is 1
-    if kind != "uint8" or shape[:3] != IMAGE or len(shape) > 4 or count < 1:
-        raise _refusal(path, f"X is {_text(kind, shape)}, where uint8 32×32×3×N is due")
-    if y_kind not in NUMBERS or y_shape != (count, 1):
-        raise _refusal(path, f"y is {_text(y_kind, y_shape)}, where numbers {count}×1 are due")
-    possible = min(MAX_BYTES, DEFLATE_RATIO * path.stat().st_size)
-    if count * IMAGE_BYTES > possible:
-        raise _refusal(path, f"it announces {count:,} images, which it cannot hold")
+        raise refusal(path, f"its labels run from {labels.min()} to {labels.max()}, not 1 to 10")
+    return images, labels[:, 0].astype(np.int64) % 10
 
 
 def _blocks(images: np.ndarray) -> Iterator[np.ndarray]:
@@ -137,14 +123,3 @@ def _blocks(images: np.ndarray) -> Iterator[np.ndarray]:
     for start in range(0, images.shape[3], BLOCK_IMAGES):
         block = np.moveaxis(images[..., start : start + BLOCK_IMAGES], 3, 0)
         yield np.ascontiguousarray(block)
-
-
-def _text(kind: str, shape: Sequence[int]) -> str:
-    return f"{kind} {'×'.join(map(str, shape))}"
-
-
-def _refusal(path: Path, fault: str) -> UserError:
-    return UserError(
-        f"{path} is not a whole SVHN file: {fault}; delete it to have it fetched again, "
-        "or put the original in its place"
-    )

@@ -1,0 +1,201 @@
+"""Data sets made of one domain's images, which are changed where they are seen (see views.py).
+
+`data=digits_noise`, `data=pets_noise`: K copies that differ in their pixels' noise, the paper's
+third experiment. An image is in the same split in all K: what one trains on, no other is tested on.
+
+`data=digits_rotated`: a grid of rotations × noise. Rotated MNIST (Ghifary et al. 2015): the images
+are dealt out, so that no image is in two domains, and each domain's are turned by its angle. All
+domains share the base's arrays, so that K = 1,000 take no more room than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
+from robustmd.data_sets.digits import Digits
+from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.data_sets.pets import Pets
+from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains.examples import rotation
+from robustmd.domains.splits import stream
+from robustmd.errors import UserError
+from robustmd.registry import DataFacts, data, key
+
+View = tuple[str, str | None, float]  # a domain's name, variant (None: its own) and σ
+
+
+@dataclass
+class OneOfDigits(Digits):
+    """What data sets that are made of one domain of digits have in common."""
+
+    domain: str = key("mnist", one_of("mnist", "svhn", "handwritten", "printed"))
+
+    def source(self, facts: DataFacts) -> DomainSet:
+        """The data set that has `domain`, or of it that domain alone."""
+        if self.svhn.extra and self.domain != "svhn":
+            raise UserError(
+                f"data.svhn.extra=true: only data.domain=svhn has it, not {self.domain}"
+            )
+        if self.domain in DigitsMini().names():
+            return DigitsMini().load(facts)
+        return self.of([self.domain], facts)
+
+
+@data("digits_noise", order=2)
+class DigitsNoise(OneOfDigits):
+    """One domain for each σ, of pixels in 0..255."""
+
+    sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(map(noisy_name, self.sigmas))
+
+    def load(self, facts: DataFacts) -> DomainSet:
+        return noise_copies(self.source(facts), self.domain, self.sigmas, self.name)
+
+
+@data("pets_noise", order=5)
+class PetsNoise(Pets):
+    """The keys of pets, and one domain for each σ, of pixels in 0..255."""
+
+    domain: str = key("imagenet", one_of("imagenet", "vgg"))
+    sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(map(noisy_name, self.sigmas))
+
+    def load(self, facts: DataFacts) -> DomainSet:
+        return noise_copies(self.of([self.domain], facts), self.domain, self.sigmas, self.name)
+
+
+@data("digits_rotated", order=3)
+class DigitsRotated(OneOfDigits):
+    """Angles in degrees, σ of pixels in 0..255; `split_seed` deals the images out."""
+
+    angles: list[float] = key([0.0, 15.0, 30.0, 45.0, 60.0, 75.0], ANGLES)
+    sigmas: list[float] = key([0.0], SOME_SIGMAS)
+    split_seed: int = key(0, SEED)
+
+    def check(self) -> None:
+        if len(self.angles) * len(self.sigmas) < 2:
+            raise UserError(
+                f"data.angles={self.angles}: with data.sigmas={self.sigmas} they make one domain; "
+                "a mixture needs two, as data.angles=[0,15]"
+            )
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _, _ in grid(self.angles, self.sigmas))
+
+    def load(self, facts: DataFacts) -> DomainSet:
+        base = self.source(facts)
+        return rotated_grid(base, self.domain, self.angles, self.sigmas, self.split_seed, self.name)
+
+
+def noisy_name(sigma: float) -> str:
+    """What the domain with N(0, σ²) on its pixels is called."""
+    return f"sigma_{sigma:g}"
+
+
+def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: str) -> DomainSet:
+    """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ.
+
+    sigmas: σ_k ≥ 0 on the 0..255 scale, K ≥ 1 different ones, in the order of the domains
+    name: of the data set
+
+    Raises UserError for an unknown domain, and where two σ are the same or one is out of range.
+    """
+    views = [(noisy_name(sigma), None, float(sigma)) for sigma in sigmas]
+    return _made_of(base[domain], base, name, views, None)
+
+
+def rotated_grid(
+    base: DomainSet,
+    domain: str,
+    angles: Sequence[float],
+    sigmas: Sequence[float],
+    split_seed: int,
+    name: str,
+) -> DomainSet:
+    """The domains of `grid`: the images of one of `base`'s domains dealt out, turned and noisy.
+
+    angles: degrees counter-clockwise about the centre, finite, modulo 360 and to six digits
+    sigmas: σ ≥ 0 on the 0..255 scale
+    split_seed: 0 <= seed < 2**63: who gets which images; n // K or one more of a split's n
+    name: of the data set
+
+    Raises UserError for an unknown domain or one that is not square, a split of fewer images than
+    domains, an angle or σ given twice or none, and a σ out of range.
+    """
+    return _made_of(base[domain], base, name, grid(angles, sigmas), split_seed)
+
+
+def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[View]:
+    """Of every domain, every σ of the first angle, then of the next. The names are "rotate_0",
+    "rotate_15", …, or "rotate_0_sigma_0", … unless `sigmas` is [0] alone."""
+    found: list[View] = []
+    for variant in map(rotation, angles):
+        name = "rotate_0" if variant == "identity" else variant
+        for sigma in sigmas:
+            noisy = "" if list(sigmas) == [0] else f"_{noisy_name(sigma)}"
+            found.append((name + noisy, variant, float(sigma)))
+    return found
+
+
+def _made_of(
+    one: Domain, base: DomainSet, name: str, views: Sequence[View], split_seed: int | None
+) -> DomainSet:
+    """A domain for each of the views. Of the images of `one`, a domain of `base`, each gets all, or
+    what is dealt out to it."""
+    domains, checksums = [], {}
+    hands: dict[str, list[np.ndarray]] = {}
+    if split_seed is not None:
+        for split, examples in one.splits.items():
+            hands[split] = _dealt(examples, len(views), split_seed, f"{one.name}/{split}")
+    for k, (own_name, variant, sigma) in enumerate(views):
+        rows = {split: hand[k] for split, hand in hands.items()}
+        domain = _seen(one, own_name, variant, sigma, rows)
+        domains.append(domain)
+        sums = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
+        of = {"base": base.fingerprint, "domain": one.name}
+        checksums[own_name] = sums | domain.views_in_words() | of
+    sha256 = fingerprint(name, base.classes, checksums)
+    return replace(base, name=name, domains=tuple(domains), fingerprint=sha256)
+
+
+def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.ndarray]:
+    """The split's rows, shuffled and dealt out like cards: `hands` sorted arrays int64.
+
+    The shuffle depends on the number of images, the seed and `whose` alone.
+    """
+    if examples.stored < hands:
+        raise UserError(
+            f"{whose}: {examples.stored} images cannot be dealt out to {hands} domains; "
+            "take fewer angles or sigmas"
+        )
+    order = stream(seed, whose).permutation(examples.stored).astype(np.int64)
+    rows = order if examples.rows is None else examples.rows[order]
+    # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
+    return [np.sort(rows[k::hands]) for k in range(hands)]
+
+
+def _seen(
+    base: Domain, name: str, variant: str | None, sigma: float, rows: Mapping[str, np.ndarray]
+) -> Domain:
+    """The base domain's images with noise, perhaps turned, and of the splits' `rows` alone."""
+    splits: dict[str, Any] = {}
+    for split, examples in base.splits.items():
+        variants = (variant,) if variant else examples.views.variants
+        views = replace(examples.views, variants=variants, sigma=sigma)
+        splits[split] = replace(examples, rows=rows.get(split, examples.rows), views=views)
+    turned = noise = ""
+    if variant and variant != "identity":
+        turned = f", rotated by {variant.removeprefix('rotate_')}°"
+    if sigma:
+        noise = f" + N(0, {sigma:g}²)"
+    return replace(base, name=name, source=f"{base.source}{turned}{noise}", **splits)
