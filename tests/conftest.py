@@ -179,8 +179,32 @@ def outputs(tmp_path: Path) -> OutputsBuilder:
 @pytest.fixture(scope="session")
 def prepared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder with digits_mini prepared in it, once for all tests."""
-    from robustmd.domains import digits_mini
+    from robustmd.data_sets.digits_mini import DigitsMini
+    from robustmd.registry import DataFacts
 
     cache = tmp_path_factory.mktemp("cache")
-    digits_mini.load(cache, say=lambda _: None)
+    DigitsMini().load(DataFacts(lambda _: cache, lambda _: None))
     return cache
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with real files; the test is skipped where there is none."""
+    folder = os.environ.get("ROBUSTMD_TEST_DATA")
+    if not folder:
+        pytest.skip("ROBUSTMD_TEST_DATA names no folder with MNIST/raw and svhn")
+    return Path(folder)
+
+
+@pytest.fixture
+def one_line():
+    """Check that an error is one line of a length that can be read, holding certain words."""
+
+    def check(error, *words: str) -> None:
+        text = str(error.value)
+        assert "\n" not in text
+        assert len(text) < 900
+        for word in words:
+            assert word in text
+
+    return check

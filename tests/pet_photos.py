@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from robustmd.domains.breeds import BREEDS, Breed, chosen_breeds
+
+from robustmd.data_sets.imagenet import BREEDS, Breed
+from robustmd.data_sets.pets import Pets
 
 FOUR = ("chihuahua", "egyptian_mau", "persian", "yorkshire_terrier")
+CHOSEN = Pets(classes=list(FOUR)).breeds()
 
 
 def color_of(breed: Breed) -> tuple[int, int, int]:
@@ -27,7 +30,7 @@ def write_pets(
     folder: Path, names: Sequence[str] = FOUR, train: int = 3, test: int = 2, flat: bool = False
 ) -> Path:
     """Both sets with `train` + `test` images of each class; flat: ImageNet's val in one folder."""
-    breeds = chosen_breeds(names)
+    breeds = Pets(classes=list(names)).breeds()
     write_imagenet(folder / "imagenet", breeds, train, 0 if flat else test)
     if flat:
         write_flat_val(folder / "imagenet" / "val", breeds, test)

@@ -132,6 +132,7 @@ def test_each_is_a_sweep_over_seeds_0_to_4_of_settings_in_range(name):
     assert len(found) >= 2
     for config in found:
         validate(config)
+        assert config.data.names()  # so that --list names the runs without the data
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))

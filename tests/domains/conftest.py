@@ -1,20 +1,10 @@
-"""Small files in the originals' formats, and the real ones where they are at hand."""
+"""Pictures in formats that Pillow does not write."""
 
-import gzip
-import os
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.io
-
-
-def idx_bytes(values: np.ndarray) -> bytes:
-    """An IDX file's bytes, written from the format's description alone."""
-    header = struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape)
-    return header + values.astype(np.uint8).tobytes()
 
 
 @pytest.fixture(scope="session")
@@ -45,72 +35,3 @@ def png_16():
         )
 
     return encode
-
-
-@pytest.fixture
-def write_mnist():
-    """Write MNIST's four files with random images into a folder; returns the arrays."""
-
-    def write(folder: Path, train: int = 40, test: int = 20, seed: int = 0, compress: bool = True):
-        folder.mkdir(parents=True, exist_ok=True)
-        rng = np.random.default_rng(seed)
-        arrays = {}
-        for stem, count in (("train", train), ("t10k", test)):
-            arrays[f"{stem}-images-idx3-ubyte"] = rng.integers(0, 256, (count, 28, 28))
-            arrays[f"{stem}-labels-idx1-ubyte"] = np.arange(count) % 10
-        for name, values in arrays.items():
-            if compress:
-                (folder / f"{name}.gz").write_bytes(gzip.compress(idx_bytes(values)))
-            else:
-                (folder / name).write_bytes(idx_bytes(values))
-        return arrays
-
-    return write
-
-
-@pytest.fixture
-def write_svhn():
-    """Write an SVHN file with random images; returns X [32, 32, 3, N] and y [N, 1]."""
-
-    def write(path: Path, count: int = 30, seed: int = 0, compress: bool = True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rng = np.random.default_rng(seed)
-        x = rng.integers(0, 256, (32, 32, 3, count), dtype=np.uint8)
-        y = (np.arange(count, dtype=np.uint8) % 10 + 1)[:, None]
-        scipy.io.savemat(path, {"X": x, "y": y}, do_compression=compress)
-        return x, y
-
-    return write
-
-
-@pytest.fixture
-def small_data(tmp_path, write_mnist, write_svhn):
-    """A data folder with small MNIST and SVHN files, as torchvision lays them out."""
-    folder = tmp_path / "data"
-    write_mnist(folder / "MNIST" / "raw")
-    for seed, (name, count) in enumerate([("train", 30), ("test", 20), ("extra", 25)]):
-        write_svhn(folder / "svhn" / f"{name}_32x32.mat", count, seed)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def real_data() -> Path:
-    """The folder with real files; the test is skipped where there is none."""
-    folder = os.environ.get("ROBUSTMD_TEST_DATA")
-    if not folder:
-        pytest.skip("ROBUSTMD_TEST_DATA names no folder with MNIST/raw and svhn")
-    return Path(folder)
-
-
-@pytest.fixture
-def one_line():
-    """Check that an error is one line of a length that can be read, holding certain words."""
-
-    def check(error, *words: str) -> None:
-        text = str(error.value)
-        assert "\n" not in text
-        assert len(text) < 900
-        for word in words:
-            assert word in text
-
-    return check

@@ -49,12 +49,6 @@ def test_fetches_into_a_new_folder_and_leaves_nothing_else(mirrors, tmp_path):
     assert lines == ["fetching file.bin from first.invalid"]
 
 
-def test_present_file_is_left_alone(mirrors, tmp_path):
-    (tmp_path / "file.bin").write_bytes(b"mine")
-    assert fetch_file(FILE, tmp_path, print).read_bytes() == b"mine"
-    assert mirrors[1] == []
-
-
 @pytest.mark.parametrize("fault", [b"other bytes", b"", TimeoutError("timed out")])
 def test_second_mirror_helps_where_the_first_does_not(mirrors, tmp_path, fault):
     mirrors[0][FIRST] = fault

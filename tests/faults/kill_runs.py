@@ -20,7 +20,8 @@ from faults.faulty_os import HOWS, OPERATIONS, FaultyOS
 from faults.tries import Case, attempt, differences
 from tiny import synthetic_domains
 
-from robustmd.domains import digits_mini
+from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
 from robustmd.training import run as run_module
 
@@ -39,7 +40,7 @@ def main() -> int:
     if given.data == "synthetic":
         domains = synthetic_domains()
     else:
-        domains = digits_mini.load(folder / "cache", say=lambda _: None)
+        domains = DigitsMini().load(DataFacts(folder.joinpath, lambda _: None))
     run_module.load_domains = lambda config, say: domains  # once for all processes
     record = kill_runs(folder, given.kills, given.per_run, random.Random(given.seed))
     print(json.dumps(record, indent=1))

@@ -13,9 +13,9 @@ import scipy.io
 from faults.fuzzing import damaged, fuzz
 from hypothesis import strategies as st
 from PIL import Image
-from robustmd.domains.mnist import read_idx
 
-from robustmd.domains import svhn
+from robustmd.data_sets import svhn
+from robustmd.data_sets.mnist import read_idx
 from robustmd.domains.decoding import UnreadableError, decode
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.errors import UserError

@@ -7,7 +7,8 @@ import pytest
 import scipy.io
 import torch
 
-from robustmd.domains import digits
+from robustmd.data_sets.digits import Digits, Svhn
+from robustmd.registry import DataFacts
 
 # The distributions of MNIST's labels as everybody knows them.
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -15,18 +16,10 @@ MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def data(real_data, cache):
-    return digits.load(real_data, cache, verify=False, fetch=False)
-
-
-@pytest.fixture(scope="module")
-def extra(real_data, cache):
-    return digits.load(real_data, cache, extra=True, verify=False, fetch=False)
+def data(real_data, tmp_path_factory):
+    folders = {"data": real_data, "cache": tmp_path_factory.mktemp("cache")}
+    facts = DataFacts(folders.__getitem__, lambda line: None)
+    return Digits(svhn=Svhn(extra=True), verify=False).load(facts)
 
 
 def test_mnist_is_the_published_one(data):
@@ -37,7 +30,7 @@ def test_mnist_is_the_published_one(data):
     assert np.bincount(data["mnist"].test.targets).tolist() == MNIST_TEST
 
 
-def test_mnist_values_are_those_that_were_first_prepared(data, cache):
+def test_mnist_values_are_those_that_were_first_prepared(data):
     """Fixed once, since published numbers rest on them: bilinear to 32×32, gray in 3 channels."""
     from robustmd.domains.checksums import array_sha256
 
@@ -60,12 +53,12 @@ def test_mnist_images_agree_with_torchs_interpolation(real_data, data):
         assert np.abs(image - expected[0][:, :, None]).max() <= 1
 
 
-def test_house_numbers_pixel_by_pixel(real_data, extra):
+def test_house_numbers_pixel_by_pixel(real_data, data):
     train, more, test = (
         scipy.io.loadmat(real_data / "svhn" / f"{name}_32x32.mat")
         for name in ("train", "extra", "test")
     )
-    svhn = extra["svhn"]
+    svhn = data["svhn"]
     assert (len(svhn.train), len(svhn.test)) == (9_508 + 3_125, 3_205)
     x = np.concatenate([train["X"], more["X"]], axis=3)
     assert np.array_equal(svhn.train.images, np.moveaxis(x, 3, 0))

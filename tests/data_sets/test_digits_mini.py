@@ -8,21 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from robustmd.domains import digits_mini, printed_digits
+from robustmd.data_sets import digits_mini
+from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.registry import DataFacts
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def data(cache):
-    return digits_mini.load(cache)
-
-
-def stream(number=0):
-    return np.random.Generator(np.random.Philox(key=[1, number]))
+def data(prepared_cache):
+    return DigitsMini().load(DataFacts(lambda _: prepared_cache, lambda line: None))
 
 
 def test_two_domains_of_the_stated_sizes(data):
@@ -77,21 +70,21 @@ def test_printed_digits_are_drawn_alike_again(data, split):
     labels = rng.permutation(np.arange(count) % 10)
     examples = data["printed"].split(split)
     assert np.array_equal(labels, examples.targets)
-    for drawn, kept in zip(printed_digits.draw(labels[:100], rng), examples.images, strict=False):
-        assert np.array_equal(drawn, kept)
+    for label, kept in zip(labels[:100], examples.images, strict=False):
+        assert np.array_equal(digits_mini.house_number(int(label), rng), kept)
 
 
-def test_second_start_draws_nothing(cache, data, monkeypatch):
+def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
     monkeypatch.setattr(digits_mini, "_build", None)
     lines = []
-    assert digits_mini.load(cache, say=lines.append).fingerprint == data.fingerprint
-    assert lines == []
+    again = DigitsMini().load(DataFacts(lambda _: prepared_cache, lines.append))
+    assert (again.fingerprint, lines) == (data.fingerprint, [])
 
 
-def test_domains_import_nothing_heavy():
+def test_data_sets_import_nothing_heavy():
     """Only what is used is loaded: no torch, torchvision, scipy or matplotlib on import."""
     program = (
-        "import sys, robustmd.domains.digits, robustmd.domains.digits_mini; "
+        "import sys, robustmd.data_sets, robustmd.config.loading; "
         "print(*sorted({m.split('.')[0] for m in sys.modules}))"
     )
     command = [sys.executable, "-c", program]
