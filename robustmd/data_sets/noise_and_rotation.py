@@ -1,4 +1,4 @@
-"""Data sets made of one domain's images, which are changed where they are seen (see views.py).
+"""Data sets made of one domain's images, which are changed where they are seen (see `Views`).
 
 `data=digits_noise`, `data=pets_noise`: K copies that differ in their pixels' noise, the paper's
 third experiment. An image is in the same split in all K: what one trains on, no other is tested on.

@@ -1,6 +1,6 @@
 """What is done to 8-bit pixels where they are: crops, flips, turns, noise, and floats of them.
 
-Which of it a domain gets is in `domains.examples`. The Gaussian noise is a function of a key and the
+Which of it a domain gets, `domains.examples` says. The noise is a function of a key and the
 pixel, the same on every device.
 
 For a key κ (one for each image seen) and the pixel's number i = 0, 1, …, counted over rows, columns
