@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustmd.domains.class_notes import split_notes
+from robustmd.domains.class_notes import with_test_notes
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.errors import UserError
 
@@ -22,23 +22,30 @@ def data_of(**domains: tuple[Counts, Counts]) -> DomainSet:
     return DomainSet("folder", made, CLASSES, "f" * 64)
 
 
+def noted(data: DomainSet, *trained: str) -> list[str]:
+    said: list[str] = []
+    found = with_test_notes(data, trained or data.names, said.append)
+    assert found.notes == (*data.notes, *said)
+    return said
+
+
 def test_a_class_that_is_tested_and_not_trained_on_is_named() -> None:
     data = data_of(a=((5, 5), (5, 5, 3)), b=((5, 5), (5, 5)))
-    (line,) = split_notes(data, data.names)
+    (line,) = noted(data)
     assert "without a training image" in line
     assert line.endswith("bird (3)")
 
 
 def test_training_images_of_an_unseen_domain_are_none() -> None:
     data = data_of(a=((5, 5), (5, 5)), b=((5, 5, 5), (5, 5, 5)))
-    assert split_notes(data, data.names) == []
-    (line,) = split_notes(data, ["a"])
+    assert noted(data) == []
+    (line,) = noted(data, "a")
     assert line.endswith("bird (5)")
 
 
 def test_a_tiny_test_split_is_named_with_its_images() -> None:
     data = data_of(a=((5, 5), (5, 4)), b=((5, 5), (5, 5)))
-    (line,) = split_notes(data, data.names)
+    (line,) = noted(data)
     assert line.startswith("fewer than 10 test images")
     assert line.endswith(": a 9")
 
@@ -47,5 +54,5 @@ def test_a_tiny_test_split_is_named_with_its_images() -> None:
 def test_one_class_everywhere_is_refused(label: int, one_line) -> None:
     only = (*[0] * label, 8)
     with pytest.raises(UserError) as error:
-        split_notes(data_of(a=(only, only), b=(only, only)), ["a", "b"])
+        noted(data_of(a=(only, only), b=(only, only)))
     one_line(error, "one class in all domains", CLASSES[label], "two are needed")
