@@ -5,30 +5,32 @@ It is read from what the runs are: those that have a validation split and agree 
 and training but for what may be tuned. The test set chooses nothing.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
+from robustmd.config.settings import TUNED as TUNED_IN_TRAINING
 from robustmd.report.aggregate import Group, Section
+from robustmd.report.compute import total_seconds
 from robustmd.report.estimate import SpreadKind
+from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.quantities import Quantity
-from robustmd.report.selection import Selection
-from robustmd.report.settings_key import Settings
+from robustmd.report.selection import Selected, Selection
+from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
 from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
 from robustmd.report.table import Row, Table, build_table
-from robustmd.report.tuning import (
-    PRIOR,
-    Choice,
-    Try,
-    Tuned,
-    has_contest,
-    pools_of,
-    tries_of,
-    tuned,
-)
+from robustmd.runs.run import Run
 
+# What a configuration of a method may choose beside the method's own keys; all else is the ground
+# that the methods share.
+TUNED = tuple(f"training.{key}" for key in TUNED_IN_TRAINING)
+DERIVED = ("method.reference", "method.weights")  # taken from other runs: no choice of anybody
+PRIOR = "method.prior"  # part of the problem: other weights are another method
+WORST_VAL_LOSS = Quantity("loss", "val")
 ABOUT = (
     "The fair protocol: of the cfg configurations of a method, every seed takes the one with the "
     "smallest worst-case validation loss, and that run alone is in the row. "
@@ -37,6 +39,39 @@ SHARED = (
     "on the same data with the same budget, each in the configuration that this seed's validation "
     "split chose for it"
 )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one seed measures a method by. `val_loss`: max_k f_k on the validation split [nats], the
+    smallest of the method's configurations at this seed; `configuration`: "learning_rate=0.02 λ=1".
+    """
+
+    selected: Selected
+    configuration: str
+    val_loss: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """One method's budget, and what it bought; `domain` is an individual model's.
+
+    `configurations`: different ones, over all seeds; `unfinished`: runs that diverged, failed or
+    did not end; `seconds` of all runs, at least this where not `is_complete`; `left_out`: seeds
+    without a choice, and why.
+    """
+
+    label: str
+    method: str
+    domain: str | None
+    prior: Any
+    configurations: int
+    runs: int
+    unfinished: int
+    seconds: float
+    is_complete: bool
+    choices: tuple[Choice, ...]
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -71,48 +106,128 @@ def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | N
         selection: the rule for every row.
         spread: what stands behind ±.
     """
-    tries = list(tries_of(section))
-    grounds: dict[Settings, list[Try]] = defaultdict(list)
-    for one in tries:
-        grounds[one.ground].append(one)
-    found = [pools for members in grounds.values() if has_contest(pools := pools_of(members))]
-    pools = max(found, key=lambda one: sum(map(len, one.values())), default={})
-    budgets = {key: tuned(pool) for key, pool in pools.items()}
-    mixtures = {key: one for key, one in budgets.items() if key[1] is None}
-    chosen = {key: one for key, one in mixtures.items() if one.choices}
+    tries = _tries(section)
+    if tries.empty:
+        return None
+    grounds = [_of_same_bytes(found) for _, found in tries.groupby("ground", sort=False)]
+    members = max(filter(_has_contest, grounds), key=len, default=tries[:0])
+    budgets = [_tuned(pool) for _, pool in members.groupby("pool", sort=False)]
+    methods = [one for one in budgets if one.domain is None]
+    chosen = [one for one in methods if one.choices]
     if not chosen:
         return None
-    ground = next(iter(pools.values()))[0].ground
-    groups = tuple(_group(one, ground, key[2]) for key, one in chosen.items())
-    own = replace(section, groups=groups, unfinished=())
-    return Fair(
-        tuple(mixtures.values()),
-        tuple(one for key, one in budgets.items() if key not in mixtures),
-        _table(own, tuple(chosen.values()), selection, spread),
-        comparisons(own),
-        len(tries) - sum(map(len, pools.values())),
-    )
-
-
-def _group(one: Tuned, ground: Settings, prior: Any) -> Group:
-    """A row of chosen runs. Its settings are the ground, so that it pairs with even's."""
-    settings = Settings({**ground, "method.name": one.method, PRIOR: prior})
-    selected = tuple(choice.selected for choice in one.choices)
-    return Group(one.label, one.method, None, settings, selected, one.configurations)
-
-
-def _table(
-    own: Section, chosen: Sequence[Tuned], selection: Selection, spread: SpreadKind
-) -> Table:
-    """Our rows of the last models, with what is unlike in their budgets."""
+    ground = members["ground"].iloc[0]
+    own = replace(section, groups=tuple(_group(one, ground) for one in chosen), unfinished=())
     table = build_table(own, selection, spread)
     rows = {row.label: row for row in table.rows if not row.published}
     most = max(one.configurations for one in chosen)
     kept = tuple(_warned(rows[one.label], one, most) for one in chosen)
-    return replace(table, rows=kept, about=ABOUT)
+    return Fair(
+        tuple(methods),
+        tuple(one for one in budgets if one.domain is not None),
+        replace(table, rows=kept, about=ABOUT),
+        comparisons(own),
+        len(tries) - len(members),
+    )
+
+
+def _tries(section: Section) -> pd.DataFrame:
+    """Runs with a validation split, finished or not, by row: see `_facts`."""
+    finished = [
+        _facts(one.run, group.settings, one)
+        for group in section.groups
+        for one in group.selected
+        if "val" in one.splits
+    ]
+    lost = [problem.run for problem in section.unfinished if problem.run is not None]
+    others = [_facts(run, settings, None) for run in lost if _has_val(settings := settings_of(run))]
+    return pd.DataFrame([*finished, *others])
+
+
+def _has_val(settings: Settings) -> bool:
+    share = settings.get("data.validation")
+    return isinstance(share, float) and share > 0
+
+
+def _facts(run: Run, settings: Settings, selected: Selected | None) -> dict[str, Any]:
+    """`ground`: what methods share; `pool`: whose budget the run is in; `was_tried`: one that
+    diverged has had its chance, one that was cut off has not; `loss`: worst on validation."""
+    own = (key for key in settings if key.startswith("method.") and key not in DERIVED)
+    loss = math.inf if selected is None else WORST_VAL_LOSS.of(selected)
+    return {
+        "run": run,
+        "settings": settings,
+        "selected": selected,
+        "seed": run.seed,
+        "read": settings.get(FINGERPRINT),
+        "ground": settings.protocol.without(*TUNED, FINGERPRINT),
+        "pool": (run.method, run.domain, settings.get(PRIOR)),
+        "configuration": Settings({key: settings.get(key) for key in (*TUNED, *own)}),
+        "was_tried": selected is not None or run.status == "diverged",
+        "loss": loss if math.isfinite(loss) else math.inf,
+    }
+
+
+def _of_same_bytes(members: pd.DataFrame) -> pd.DataFrame:
+    """Those that read what most of them read; unfinished runs may not have written it down."""
+    unfinished = members["selected"].isna()
+    most = Counter(members["read"][~unfinished]).most_common(1)
+    return members[unfinished | (members["read"] == most[0][0])] if most else members[:0]
+
+
+def _has_contest(members: pd.DataFrame) -> bool:
+    """Whether at least two mixture methods have two configurations or more."""
+    mixtures = members[[domain is None for _, domain, _ in members["pool"]]]
+    return bool((mixtures.groupby("pool")["configuration"].nunique() > 1).sum() > 1)
+
+
+def _tuned(pool: pd.DataFrame) -> Tuned:
+    """The budget of one method and the choice of every seed that had all of it: argmin over its
+    configurations of max_k f_k on the validation split, of equals the first."""
+    run, (method, domain, prior) = pool["run"].iloc[0], pool["pool"].iloc[0]
+    count, varying = pool["configuration"].nunique(), differing(pool["settings"])
+    keys = [key for key in pool["configuration"].iloc[0] if key in varying]
+    choices, left_out = [], []
+    for seed, runs in pool.groupby("seed"):
+        tried = runs[runs["was_tried"]].drop_duplicates("configuration")
+        if len(tried) < count:
+            why = f"{len(tried)} of {count} configurations have a run that came to an end"
+            left_out.append(f"seed {seed} is not in it: {why}")
+        elif math.isinf(tried["loss"].min()):
+            left_out.append(f"seed {seed} is not in it: all configurations diverged")
+        else:
+            tried = tried.sort_values("configuration", key=_order)
+            best = tried.loc[tried["loss"].idxmin()]
+            said = clean(describe(best["settings"], keys))
+            choices.append(Choice(best["selected"], said, float(best["loss"])))
+    return Tuned(
+        label=clean(run.label if prior is None else f"{run.label} prior={prior}"),
+        method=method,
+        domain=domain,
+        prior=prior,
+        configurations=count,
+        runs=len(pool),
+        unfinished=int(pool["selected"].isna().sum()),
+        seconds=sum(map(total_seconds, pool["run"])),
+        is_complete=all("total" in run.seconds for run in pool["run"]),
+        choices=tuple(choices),
+        left_out=tuple(left_out),
+    )
+
+
+def _order(configurations: pd.Series) -> pd.Series:
+    return configurations.map(lambda one: str(sorted(one.items())))
+
+
+def _group(one: Tuned, ground: Settings) -> Group:
+    """A row of chosen runs. Its settings are the ground, so that it pairs with even's."""
+    settings = Settings({**ground, "method.name": one.method, PRIOR: one.prior})
+    selected = tuple(choice.selected for choice in one.choices)
+    return Group(one.label, one.method, None, settings, selected, one.configurations)
 
 
 def _warned(row: Row, one: Tuned, most: int) -> Row:
+    """The row with what is unlike in its budget."""
     count = one.configurations
     unequal = [f"{count} configurations, while another method has {most}"] if count < most else []
     return replace(row, warnings=(*row.warnings, *unequal, *one.left_out))
@@ -142,11 +257,11 @@ def budget_sheet(found: Fair) -> Sheet:
 
 def _budget_caption(found: Fair) -> str:
     """What the budget counts."""
-    several = "; of equals the first" if any(one.choices for one in found.methods) else ""
     text = (
         "Budget of the fair protocol: configurations (cfg), runs over all seeds, those of them "
         "that diverged or did not end, seconds of all from start to end (≥: not every run wrote "
-        f"its time down), and what each seed chose{several}. A run that diverged counts as tried."
+        "its time down), and what each seed chose; of equals the first. A run that diverged counts "
+        "as tried."
     )
     if found.references:
         text += " Individual models are not compared: regret takes f* from them."
@@ -162,7 +277,7 @@ def chosen_text(one: Tuned) -> str:
     """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"."""
     seeds: dict[str, list[str]] = defaultdict(list)
     for choice in one.choices:
-        seeds[choice.configuration or "the only one"].append(str(choice.seed))
+        seeds[choice.configuration or "the only one"].append(str(choice.selected.seed))
     said = [
         f"{name} (seed{'s' if len(of) > 1 else ''} {', '.join(of)})" for name, of in seeds.items()
     ]
@@ -181,7 +296,7 @@ def choices_sheet(found: Fair) -> Sheet:
 
     fields = [
         field(None, lambda pair: pair[0].label, "method"),
-        field(None, lambda pair: pair[1].seed, "seed"),
+        field(None, lambda pair: pair[1].selected.seed, "seed"),
         field(None, lambda pair: pair[1].configuration, "configuration"),
         field(None, lambda pair: pair[0].configurations, "of"),
         field(None, lambda pair: pair[1].val_loss, "worst_val_loss"),

@@ -12,7 +12,7 @@ from robustmd.console import make_console
 from robustmd.report.compare import TreeComparison, compare_lines
 from robustmd.report.content import LEFT_OUT, SectionReport, relative
 from robustmd.report.estimate import SPREAD_WORDS
-from robustmd.report.fair import chosen_text
+from robustmd.report.fair import Tuned, chosen_text
 from robustmd.report.missing import Missing
 from robustmd.report.names import clean, domains_text
 from robustmd.report.paired import Comparison
@@ -30,7 +30,6 @@ from robustmd.report.renderers import to_terminal
 from robustmd.report.report import Written
 from robustmd.report.sheet import WARNED
 from robustmd.report.table import Table
-from robustmd.report.tuning import Tuned
 
 COLOUR_OF_WORD = {"better": "green", "worse": "red", "equivalent": "cyan", "undecided": "yellow"}
 SHOWN_PROBLEMS = 20

@@ -109,7 +109,7 @@ def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs)
         add(outputs, "opt", seed, 0.1, None, 10.0, settings={"lam": 1.0}, status=status)
         add(outputs, "opt", seed, 0.2, 0.8, 80.0, settings={"lam": 0.1})
     opt = by_label(fair_of(outputs))["opt"]
-    assert [choice.seed for choice in opt.choices] == [0, 1, 2, 3]
+    assert [choice.selected.seed for choice in opt.choices] == [0, 1, 2, 3]
     assert (opt.runs, opt.unfinished) == (10, 2)
     (said,) = opt.left_out
     assert said.startswith("seed 4 is not in it: 1 of 2 configurations")
