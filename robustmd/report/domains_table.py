@@ -2,28 +2,16 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from robustmd.registry import Metric
 from robustmd.report.aggregate import Group, Section, measured_as
-from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, estimate_cell
+from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, csv_values, estimate_cell
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import Quantity, further_metrics
 from robustmd.report.selection import Selection
-from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
+from robustmd.report.sheet import Cell, Field, Sheet, csv_sheet, field, make_sheet
 from robustmd.runs.run import MEASURED
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One method and domain: the quantities that stand in the columns, and two that may not be."""
-
-    label: str
-    group: Group
-    quantities: tuple[Quantity, ...]
-    worst_in: int | None
-    weight: float | None
 
 
 def domains_sheet(section: Section, spread: SpreadKind) -> Sheet:
@@ -31,37 +19,21 @@ def domains_sheet(section: Section, spread: SpreadKind) -> Sheet:
     runs it has the lowest test accuracy; `weight_mean`: of p_k after the last update, over the runs
     that recorded it. Unseen domains come last, named as such."""
     own = [Quantity(kind, split) for split in ("train", "test") for kind in MEASURED]
-
-    def number(place: int) -> Field:
-        def cell(line: _Line) -> Cell:
-            quantity = line.quantities[place]
-            return estimate_cell(line.group.estimate(quantity), quantity.metric, spread)
-
-        name = own[place].measure
-        return field(None, cell, f"{name}_mean", f"{name}_{spread}")
-
-    fields = [
-        field(None, lambda one: one.label, "method"),
-        field(None, lambda one: one.quantities[0].where, "domain"),
-        field(None, lambda one: len(one.group.runs), "n"),
-        *map(number, range(len(own))),
-        field(None, lambda one: one.worst_in, "worst_in"),
-        field(None, lambda one: one.weight, "weight_mean"),
-    ]
-    lines = (line for group in section.groups for line in _lines(group, section, own))
-    return make_sheet(f"domains of {section.data}", lines, fields)
-
-
-def _lines(group: Group, section: Section, own: Sequence[Quantity]) -> Iterator[_Line]:
-    weights = _mean_weights(group)
-    for label, quantities in measured_as(group, own):
-        counts = Counter(one.worst_domain(quantities[-1].split) for one in group.selected)
-        for name in section.domains:
-            of_domain = tuple(replace(one, domain=name) for one in quantities)
-            yield _Line(label, group, of_domain, counts[name], weights.get(name))
-        for name in section.unseen:
-            of_domain = tuple(replace(one, domain=name, unseen=True) for one in quantities)
-            yield _Line(label, group, of_domain, None, None)
+    domains = [*((name, False) for name in section.domains), *((n, True) for n in section.unseen)]
+    rows: list[dict[str, object]] = []
+    for group in section.groups:
+        weights = _mean_weights(group)
+        for label, quantities in measured_as(group, own):
+            counts = Counter(one.worst_domain(quantities[-1].split) for one in group.selected)
+            for name, unseen in domains:
+                of_domain = [replace(one, domain=name, unseen=unseen) for one in quantities]
+                row: dict[str, object] = {"method": label, "domain": of_domain[0].where}
+                row["n"] = len(group.runs)
+                for plain, one in zip(own, of_domain, strict=True):
+                    row |= csv_values(plain.measure, group.estimate(one), spread)
+                row["worst_in"] = None if unseen else counts[name]
+                rows.append(row | {"weight_mean": None if unseen else weights.get(name)})
+    return csv_sheet(f"domains of {section.data}", rows)
 
 
 def _mean_weights(group: Group) -> dict[str, float]:

@@ -86,6 +86,13 @@ def estimate_cell(
     return Cell(value_text(metric, value.mean), (value.mean, width), beside, mark)
 
 
+def csv_values(name: str, value: Estimate, spread: SpreadKind) -> dict[str, float | None]:
+    """Mean and spread as a CSV file has them, by the names of their columns."""
+    known = math.isfinite(value.mean)
+    mean, width = (value.mean, value.spread(spread)) if known else (None, None)
+    return {f"{name}_mean": mean, f"{name}_{spread}": width}
+
+
 def seconds_text(seconds: float) -> str:
     """ "0.8 s", "42 s", "17 min", "2.3 h"."""
     if seconds < 10:

@@ -21,7 +21,7 @@ from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selected, Selection
 from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
-from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
+from robustmd.report.sheet import Cell, Sheet, csv_sheet, field, make_sheet
 from robustmd.report.table import Row, Table, build_table
 from robustmd.runs.run import Run
 
@@ -287,22 +287,18 @@ def chosen_text(one: Tuned) -> str:
 def choices_sheet(found: Fair) -> Sheet:
     """For a CSV file, a row a method and seed: the run that was chosen, from how many, and its
     values."""
-
-    def value(column: Quantity) -> Field:
-        return field(None, lambda pair: column.of(pair[1].selected), column.name)
-
-    def iterations(pair: tuple[Tuned, Choice]) -> str:
-        return " ".join(map(str, pair[1].selected.iterations("val")))
-
-    fields = [
-        field(None, lambda pair: pair[0].label, "method"),
-        field(None, lambda pair: pair[1].selected.seed, "seed"),
-        field(None, lambda pair: pair[1].configuration, "configuration"),
-        field(None, lambda pair: pair[0].configurations, "of"),
-        field(None, lambda pair: pair[1].val_loss, "worst_val_loss"),
-        field(None, lambda pair: pair[1].selected.run.place, "path"),
-        field(None, iterations, "iterations"),
-        *map(value, found.table.columns),
+    rows = [
+        {
+            "method": one.label,
+            "seed": choice.selected.seed,
+            "configuration": choice.configuration,
+            "of": one.configurations,
+            "worst_val_loss": choice.val_loss,
+            "path": choice.selected.run.place,
+            "iterations": " ".join(map(str, choice.selected.iterations("val"))),
+            **{column.name: column.of(choice.selected) for column in found.table.columns},
+        }
+        for one in found.methods
+        for choice in one.choices
     ]
-    pairs = ((one, choice) for one in found.methods for choice in one.choices)
-    return make_sheet("choices of the fair protocol", pairs, fields)
+    return csv_sheet("choices of the fair protocol", rows)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.estimate import SpreadKind, estimate_cell
+from robustmd.report.estimate import SpreadKind, csv_values
 from robustmd.report.names import clean, domains_text, is_many
 from robustmd.report.paired import Comparison, compared
-from robustmd.report.quantities import LOSS, WORST_TRAIN_LOSS, Quantity
+from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import Settings
-from robustmd.report.sheet import Cell, Field, Sheet, field, make_sheet
+from robustmd.report.sheet import Sheet, csv_sheet
 
 FEWEST = 3  # fixed weights that make a front
 
@@ -111,41 +111,26 @@ def front_sheet(front: Front, spread: SpreadKind) -> Sheet:
     mean and the worst, on train and test; the difference to the best fixed weights is in worst
     training loss."""
     against = {one.method: one for one in front.against}
-    rows = [(one.group, one) for one in front.points] + [(group, None) for group in front.learned]
-
-    def weights(row: tuple[Group, Fixed | None]) -> Cell:
-        group, point = row
-        if point is None:
-            return Cell(values=("learned", "", len(group.runs), None))
-        is_best = "yes" if point is front.best else "no"
-        return Cell(values=("fixed", " ".join(map(str, point.weights)), len(group.runs), is_best))
-
-    def difference(row: tuple[Group, Fixed | None]) -> Cell:
-        one = None if row[1] else against.get(row[0].label)
-        if one is None:
-            return Cell(values=(None,) * 4)
-        return Cell(
-            values=(one.difference.mean, *(one.difference.interval or (None, None)), one.word)
-        )
-
-    fields = [
-        field(None, lambda row: row[0].label, "method"),
-        field(None, weights, "kind", "weights", "n", "best_fixed"),
-        *(_losses(quantity, spread) for quantity in _quantities(front.domains)),
-        field(None, difference, "difference_to_best", "ci95_low", "ci95_high", "verdict"),
-    ]
-    return make_sheet("static front", rows, fields)
-
-
-def _losses(quantity: Quantity, spread: SpreadKind) -> Field:
-    def cell(row: tuple[Group, Fixed | None]) -> Cell:
-        return estimate_cell(row[0].estimate(quantity), LOSS, spread)
-
-    return field(None, cell, f"{quantity.name}_mean", f"{quantity.name}_{spread}")
-
-
-def _quantities(domains: Sequence[str]) -> list[Quantity]:
-    """Each domain's loss, the domains' mean and the worst, on train and on test."""
-    of_all = [Quantity("loss", "", domain) for domain in domains]
-    of_all += [Quantity("loss", "", over="mean"), Quantity("loss", "")]
-    return [replace(one, split=split) for split in ("train", "test") for one in of_all]
+    own = [Quantity("loss", "", domain) for domain in front.domains]
+    own += [Quantity("loss", "", over="mean"), Quantity("loss", "")]
+    losses = [replace(one, split=split) for split in ("train", "test") for one in own]
+    rows: list[dict[str, object]] = []
+    for group, point in (
+        *((p.group, p) for p in front.points),
+        *((g, None) for g in front.learned),
+    ):
+        one = None if point else against.get(group.label)
+        low, high = (one.difference.interval if one else None) or (None, None)
+        row: dict[str, object] = {
+            "method": group.label,
+            "kind": "fixed" if point else "learned",
+            "weights": " ".join(map(str, point.weights)) if point else "",
+            "n": len(group.runs),
+            "best_fixed": ("yes" if point is front.best else "no") if point else None,
+        }
+        for loss in losses:
+            row |= csv_values(loss.name, group.estimate(loss), spread)
+        row |= {"difference_to_best": one.difference.mean if one else None}
+        row |= {"ci95_low": low, "ci95_high": high, "verdict": one.word if one else None}
+        rows.append(row)
+    return csv_sheet("static front", rows)

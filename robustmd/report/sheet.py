@@ -118,3 +118,11 @@ def make_sheet(name: str, items: Iterable[Any], fields: Sequence[Field], **rest:
     columns = tuple(column for column, _ in fields)
     rows = (Row(tuple(cell(item) for _, cell in fields)) for item in items)
     return Sheet(name, columns, tuple(rows), **rest)
+
+
+def csv_sheet(name: str, rows: Iterable[Mapping[str, object]]) -> Sheet:
+    """For a CSV file alone: each row gives its values by the columns' names, the same in all."""
+    lines = list(rows)
+    columns = tuple(Column(None, (key,)) for key in (lines[0] if lines else ()))
+    cells = (tuple(Cell(values=(value,)) for value in line.values()) for line in lines)
+    return Sheet(name, columns, tuple(map(Row, cells)))
