@@ -136,16 +136,13 @@ BUFFER = ("learner", "optimizer", "state", 0, "momentum_buffer")
 VALUES = {
     "no buffer": (("learner", "optimizer", "state", 0), {}),
     "a buffer None": (BUFFER, None),
-    "a buffer 0": (BUFFER, 0),
     "NaN": (BUFFER, lambda value: torch.full_like(value, torch.nan)),
     "a scalar": (BUFFER, torch.ones(())),
     "no time": (("clock", "model"), None),
     "a large number": (("watch", "loss_sums", 0), 1e308),
     "one sum fewer": (("weight_sums",), [0.0]),
-    "no whole number": (("learner", "iteration"), 27.0),
     "measured at the end": (("learner", "measured"), 30),
     "no generator": (("random", "cpu"), torch.zeros(5, dtype=torch.uint8)),
-    "whole weights": (("learner", "adversary", "p"), torch.ones(2, dtype=torch.int64)),
     "a negative extent": (("extents", "metrics.csv"), (-1, "")),
 }
 

@@ -13,10 +13,8 @@ from faults.fuzzing import outcome_of
 from faults.tries import SETTINGS, copied, differences, notes_of, with_keys
 from tiny import signalled_at
 
-from robustmd.commands import failures as sweep
 from robustmd.commands import train as command
 from robustmd.config.typed import literal, typed_from_file
-from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
 from robustmd.training import console, run, session
@@ -193,18 +191,6 @@ def test_a_reference_in_a_runs_config_stays_text(finished: Path, text: str) -> N
     assert typed_from_file(config).data.root == f"/data/{text}"
     assert typed_from_file(config, ["data.size=48"]).data.root == f"/data/{text}"
     assert literal({"a": ["x", 1, None]}) == {"a": ["x", 1, None]}
-
-
-def test_a_failure_of_a_sweep_is_noted_with_its_directory(tmp_path: Path) -> None:
-    record = tmp_path / "failures.jsonl"
-    for error in (UserError("full"), ValueError("ours")):
-        try:
-            raise error
-        except (UserError, ValueError) as raised:
-            sweep.append_failure(record, sweep.Failure.of(raised, "[run 1]", "outputs/x"))
-    one, other = sweep.read_failures(record)
-    assert (one.exit_code, one.message, one.directory) == (2, "full", "outputs/x")
-    assert (other.exit_code, other.directory) == (1, "outputs/x")
 
 
 @pytest.mark.parametrize("has_temporary_folder", [True, False])
