@@ -84,6 +84,7 @@ def test_a_planted_mistake_is_found_named_and_code_1(
     command = ["theory", "--quick", "--seeds", "2", "--out", str(tmp_path)]
     right, wrong = (experiment_on(logistic, rule) for rule in (ProjectedAscent, WrongStep))
     right = replace(right, constants=replace(right.constants, gamma=0.1))
+    monkeypatch.setattr(study, "QUICK_HORIZONS", (100, 1000))
     monkeypatch.setattr(study, "_experiments", lambda: [right])
     assert cli.main(command) == 0
     assert re.search(r"Theorem 2 \(L2\): gamma reached \S+, assumed 0.1", capsys.readouterr().out)
