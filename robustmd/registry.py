@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
-from robustmd.config.ranges import BELOW_ONE, NAMES, key
+from robustmd.config.ranges import BELOW_ONE, NAMES, PARTS, key
 from robustmd.errors import UserError
 
 
@@ -136,7 +136,7 @@ class Registry(Mapping[str, "type[Settings]"]):
         self,
         group: str,
         needs: str,
-        common: Mapping[str, tuple[str, Any]] | None = None,
+        common: Mapping[str, tuple[Any, Any]] | None = None,
         **flags: Any,
     ) -> None:
         self.group, self._needs, self._common = group, needs, common or {}
@@ -207,6 +207,7 @@ DATA = Registry(
     common={
         "unseen": ("list[str]", key([], NAMES)),
         "validation": ("float", key(0.0, BELOW_ONE)),
+        "shares": (Any, key("equal", PARTS)),
     },
 )
 
@@ -266,8 +267,8 @@ def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]
     """Register `data=<name>`: a `Settings` class with `load(self) -> DomainSet`.
 
     `load(self, facts)` gets a `DataFacts`. Every data set also has the keys `data.unseen`, domains
-    that are measured and not trained on, and `data.validation`, the share of each training set that
-    is held out.
+    that are measured and not trained on, `data.validation`, the share of each training set that is
+    held out, and `data.shares`, what the domains' parts of a batch are proportional to.
 
     Args:
         name: an identifier that no other data set has.

@@ -79,6 +79,10 @@ AUTO_OR_NOT_NEGATIVE = Allowed(
 DISTRIBUTION = Allowed(
     "null or a distribution over the domains: numbers >= 0 that sum to 1", _is_distribution
 )
+PARTS = Allowed(
+    "equal, size or a list of numbers > 0, one for each domain of the data",
+    lambda v: v in ("equal", "size") or (_are_numbers(v) and bool(v) and min(v) > 0),
+)
 COST = Allowed("null or a square matrix of numbers >= 0, one row a domain", _is_cost)
 WEIGHTS = Allowed("imagenet, none or the path of a state dict", bool)
 DEVICE = Allowed("auto, cpu, cuda, cuda:N or mps", _is_device)

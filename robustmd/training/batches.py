@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,8 @@ class Draw(NamedTuple):
     corners:    int64 [M, m, 2], first row and column of each crop; None: no domain is cropped
     noise_keys: int64 [M, m], see pixels.py; None: no domain is noisy
     domains:    int64 [M], ascending, the domains that were drawn; None: all are there, M = K
+
+    With unequal shares a row is an example, [Σ m_k, 1], domain by domain.
     """
 
     positions: torch.Tensor
@@ -76,7 +78,7 @@ class Draw(NamedTuple):
 
 
 class BatchStream:
-    """Equal shares: m = ⌊B/M⌋ examples of each of M domains, uniformly with replacement.
+    """m = ⌊B/M⌋ examples of each of M domains, uniformly with replacement, or m_k by `shares`.
 
     M = K unless fewer are asked for; then every iteration draws its M domains of the K, uniformly
     without replacement.
@@ -93,6 +95,7 @@ class BatchStream:
         margins: cropped domain -> (H − s, W − s), the last row and column where a crop can begin.
         noisy: the domains whose images get noise.
         domains_per_batch: M, from 1 to K; None: K.
+        shares: what the m_k are proportional to, [K], each > 0; None: equal shares. Needs M = K.
     """
 
     def __init__(
@@ -103,11 +106,14 @@ class BatchStream:
         margins: Mapping[str, tuple[int, int]] | None = None,
         noisy: Collection[str] = (),
         domains_per_batch: int | None = None,
+        shares: Sequence[float] | None = None,
     ) -> None:
         self.sizes = dict(sizes)
         self.domains_per_batch = domains_per_batch or len(self.sizes)
         self.share = batch_size // self.domains_per_batch
-        self.effective_batch = self.share * self.domains_per_batch  # M·m ≤ B
+        self.counts = None if shares is None else parts_of(batch_size, shares)
+        # M·m ≤ B
+        self.effective_batch = sum(self.counts or [self.share * self.domains_per_batch])
         self.samples_domains = self.domains_per_batch < len(self.sizes)
         self.seed = seed
         self.margins = dict(margins or {})
@@ -121,6 +127,7 @@ class BatchStream:
         batch_size: int,
         seed: int,
         domains_per_batch: int | None = None,
+        shares: Sequence[float] | None = None,
     ) -> BatchStream:
         """The batches of these training examples, with whatever their views leave to chance."""
         margins = {}
@@ -130,7 +137,7 @@ class BatchStream:
                 margins[name] = (height - h, width - w)
         noisy = [name for name, examples in domains.items() if examples.views.sigma > 0]
         sizes = {name: len(examples) for name, examples in domains.items()}
-        return cls(sizes, batch_size, seed, margins, noisy, domains_per_batch)
+        return cls(sizes, batch_size, seed, margins, noisy, domains_per_batch, shares)
 
     def put_on(self, device: torch.device) -> None:
         """Let `draw` give its numbers there from now on."""
@@ -174,27 +181,40 @@ class BatchStream:
         return np.sort(order[:, : self.domains_per_batch], axis=1)
 
     def _stacked(
-        self, part: Callable[[str, int], np.ndarray], block: int, domains: np.ndarray | None
+        self, part: Callable[[str, int, int], np.ndarray], block: int, domains: np.ndarray | None
     ) -> torch.Tensor:
         """Of all domains, or of those that each iteration drew."""
-        every = np.stack([part(name, block) for name in self.sizes], axis=1)
+        counts = self.counts or [self.share] * len(self.sizes)
+        each = [part(name, block, count) for name, count in zip(self.sizes, counts, strict=True)]
+        if self.counts is not None:
+            return torch.from_numpy(np.concatenate(each, axis=1)[:, :, None])
+        every = np.stack(each, axis=1)
         if domains is not None:
             every = every[np.arange(BLOCK)[:, None], domains]
         return torch.from_numpy(every)
 
-    def _positions(self, name: str, block: int) -> np.ndarray:
+    def _positions(self, name: str, block: int, count: int) -> np.ndarray:
         random = stream(self.seed, f"batches/{name}", block=block)
-        return random.integers(self.sizes[name], size=(BLOCK, self.share), dtype=np.int64)
+        return random.integers(self.sizes[name], size=(BLOCK, count), dtype=np.int64)
 
-    def _corners(self, name: str, block: int) -> np.ndarray:
+    def _corners(self, name: str, block: int, count: int) -> np.ndarray:
         """Uniform over all places of the crop; 0 for a domain without one."""
         last = self.margins.get(name, (0, 0))
         random = stream(self.seed, f"crops/{name}", block=block)
-        return random.integers(last, size=(BLOCK, self.share, 2), endpoint=True, dtype=np.int64)
+        return random.integers(last, size=(BLOCK, count, 2), endpoint=True, dtype=np.int64)
 
-    def _noise_keys(self, name: str, block: int) -> np.ndarray:
+    def _noise_keys(self, name: str, block: int, count: int) -> np.ndarray:
         random = stream(self.seed, f"noise/{name}", block=block)
-        return random.integers(2**63, size=(BLOCK, self.share), dtype=np.int64)
+        return random.integers(2**63, size=(BLOCK, count), dtype=np.int64)
+
+
+def parts_of(whole: int, shares: Sequence[float]) -> list[int]:
+    """Whole numbers >= 1 that sum to `whole` >= len(shares), as near as can be to these shares."""
+    wanted = np.asarray(shares, dtype=np.float64) * (whole / sum(shares))
+    parts = np.ones(len(shares), dtype=np.int64)
+    for _ in range(whole - len(shares)):
+        parts[np.argmax(wanted - parts)] += 1
+    return parts.tolist()
 
 
 def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:

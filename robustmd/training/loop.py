@@ -101,7 +101,10 @@ def batch_losses(
 ) -> torch.Tensor:
     """f̂ᵗ, [M], from one forward pass over the shares of all domains in the batch."""
     logits = learner.training_logits(images)
-    return domain_losses(logits, labels, len(draw.positions), pool.absent_classes(draw))
+    losses = domain_losses(logits, labels, len(draw.positions), pool.absent_classes(draw))
+    if pool.counts is None:
+        return losses
+    return torch.stack([own.mean() for own in losses.split(pool.counts)])
 
 
 def domain_losses(

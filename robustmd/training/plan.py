@@ -125,6 +125,14 @@ class Plan:
         return self.config.training.iterations
 
     @property
+    def shares(self) -> list[float] | None:
+        """What the domains' parts of a batch are proportional to, [K]; None: they are equal."""
+        asked, names = self.config.data.shares, self.domains.names
+        if asked == "size":
+            return [len(self.domains[name].train) for name in self.trained]
+        return [asked[names.index(name)] for name in self.trained] if asked != "equal" else None
+
+    @property
     def checkpoint_name(self) -> str:
         """Which run on which bytes: a checkpoint of another one is not taken."""
         sha256 = self.read["weights_sha256"] or ""

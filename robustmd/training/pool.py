@@ -120,9 +120,10 @@ class TrainingPool:
 
     Args:
         splits: the domains that train, K ≥ 1, in order.
+        counts: [K], where draws have these numbers of their examples; None: equal numbers.
     """
 
-    def __init__(self, splits: Sequence[ResidentExamples]) -> None:
+    def __init__(self, splits: Sequence[ResidentExamples], counts: list[int] | None = None) -> None:
         groups: list[list[ResidentExamples]] = []
         for split in splits:  # neighbours only, so that a batch keeps the domains' order
             if groups and _may_share(groups[-1][-1], split):
@@ -131,10 +132,16 @@ class TrainingPool:
                 groups.append([split])
         self.shelves = [Shelf(group) for group in groups]
         self._bounds = [0, *accumulate(len(group) for group in groups)]  # of the shelves' domains
+        self.num_domains, self.counts, self.device = len(splits), counts, splits[0].device
+        # Whose the rows of a draw of all domains are: [K], or by `counts` an example a row.
+        rows = torch.arange(len(splits)).repeat_interleave(torch.tensor(counts or 1))
+        self._whose = [
+            (rows[(first <= rows) & (rows < last)] - first).to(shelf.images.device)
+            for shelf, (first, last) in zip(self.shelves, pairwise(self._bounds), strict=True)
+        ]
         masks = [split.absent for split in splits if split.absent is not None]
         self._absent = torch.stack(masks) if masks else None
-        self.num_domains = len(splits)
-        self.device = splits[0].device
+        self._absent_in_rows = torch.stack([masks[k] for k in rows]) if masks else None
 
     @property
     def resident(self) -> bool:
@@ -156,15 +163,15 @@ class TrainingPool:
         return pixels.normalised(images), labels
 
     def absent_classes(self, draw: Draw) -> torch.Tensor | None:
-        """bool [M, C]: the classes that the drawn domains do not have; None: all have all."""
+        """bool [rows, C]: the classes that a row's domain does not have; None: all have all."""
         if self._absent is None or draw.domains is None:
-            return self._absent
+            return self._absent_in_rows
         return self._absent[sent(draw.domains, self.device)]
 
     def _bounds_in(self, draw: Draw) -> list[int]:
-        """Where in the draw each shelf's domains begin, and the end."""
+        """Where in the draw each shelf's rows begin, and the end."""
         if draw.domains is None:
-            return self._bounds
+            return [0, *accumulate(len(whose) for whose in self._whose)]
         if len(self.shelves) == 1:
             return [0, len(draw.domains)]
         return torch.searchsorted(draw.domains, torch.tensor(self._bounds)).tolist()
@@ -174,9 +181,7 @@ class TrainingPool:
         first, last = self._bounds[number : number + 2]
         whose = None
         if last - first > 1:
-            on_shelf = torch.arange(last - first, device=draw.positions.device)
-            if draw.domains is not None:
-                on_shelf = draw.domains - first
+            on_shelf = self._whose[number] if draw.domains is None else draw.domains - first
             whose = on_shelf[:, None].expand_as(draw.positions).flatten()
         corners = None if draw.corners is None else draw.corners.flatten(0, 1)
         keys = None if draw.noise_keys is None else draw.noise_keys.flatten()

@@ -213,6 +213,9 @@ def _batch_notes(session: Session) -> list[str]:
             f"each iteration draws {batches.domains_per_batch} of {len(batches.sizes)} domains, "
             f"with {batches.share} of each's examples"
         )
+    if batches.counts is not None:
+        counts = [f"{n} of {name}" for name, n in zip(batches.sizes, batches.counts, strict=True)]
+        notes.append(f"data.shares: each iteration has {listed(counts)}")
     if batches.effective_batch != asked:
         notes.append(
             f"training.batch_size={asked} is no multiple of {batches.domains_per_batch} domains: "

@@ -40,6 +40,7 @@ class Session:
             config.training.batch_size,
             config.seed,
             plan.domains_per_batch,
+            plan.shares,
         )
         trained = [self.splits["train"][name] for name in plan.trained]
         sizes = [len(split) for split in trained]
@@ -47,7 +48,9 @@ class Session:
         history = History(plan.trained, min(config.logging.every, plan.iterations), device)
         self.learner, self.state = learner, RunState(plan, learner)
         self.clock = self.state.clock
-        self.parts = Parts(learner, batches, TrainingPool(trained), history, self.clock)
+        self.parts = Parts(
+            learner, batches, TrainingPool(trained, batches.counts), history, self.clock
+        )
         self.initial_weights_hash = learner.weights_hash()
         self.subset = self._measured_positions()
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split

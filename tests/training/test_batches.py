@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from robustmd.training.batches import BatchStream, stream
+from robustmd.training.batches import BatchStream, parts_of, stream
 
 
 def test_every_domain_gets_an_equal_share_within_its_size() -> None:
@@ -41,3 +41,21 @@ def test_the_fingerprint_is_of_the_first_batches(seed: int) -> None:
     one = BatchStream({"a": 50}, 8, seed)
     assert one.fingerprint() == BatchStream({"a": 50}, 8, seed).fingerprint()
     assert one.fingerprint() != BatchStream({"a": 50}, 8, seed + 1).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("whole", "shares", "parts"),
+    [
+        (32, [175, 9, 3, 53], [23, 1, 1, 7]),
+        (4, [175, 9, 3, 53], [1, 1, 1, 1]),
+        (10, [0.5, 0.3, 0.2], [5, 3, 2]),
+        (7, [1, 1, 1], [3, 2, 2]),
+        (1, [0.1], [1]),
+    ],
+)
+def test_unequal_parts_are_whole_near_the_shares_and_none_is_0(whole, shares, parts) -> None:
+    assert parts_of(whole, shares) == parts
+    sizes = dict.fromkeys("abcd"[: len(shares)], 20)
+    batches = BatchStream(sizes, whole, 0, shares=shares)
+    assert batches.effective_batch == whole
+    assert batches.draw(150).positions.shape == (whole, 1)
