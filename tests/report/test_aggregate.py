@@ -1,55 +1,58 @@
 """Which runs belong together, in which order rows stand, and how they are told apart."""
 
+import pytest
+
 from robustmd.report.aggregate import sections
 from robustmd.runs.reader import collect
 
 
-def labels(outputs):
-    (section,), _ = sections(collect(outputs.root).runs)
-    return [group.label for group in section.groups]
+@pytest.fixture
+def labels(section_of):
+    return lambda: [group.label for group in section_of().groups]
 
 
-def test_rows_stand_in_the_papers_order(outputs):
+def test_rows_stand_in_the_papers_order(outputs, labels):
     for method in ("zeta", "opt", "alpha", "ot", "oracle", "even"):
         outputs.run(method)
     for i, domain in enumerate(("b", "a")):
         outputs.run("individual", settings={"domain": domain}, folder=str(i))
     known = ["individual a", "individual b", "even", "oracle", "opt", "ot"]
-    assert labels(outputs) == [*known, "alpha", "zeta"]
+    assert labels() == [*known, "alpha", "zeta"]
 
 
-def test_settings_that_differ_within_a_method_are_in_its_label_by_size(outputs):
-    outputs.run("even")
-    for i, lam in enumerate((10, 0.5, 1.0)):
-        outputs.run("opt", settings={"lam": lam, "c": "auto"}, folder=str(i))
-    assert labels(outputs) == ["even", "opt λ=0.5", "opt λ=1", "opt λ=10"]
+def rate(value):
+    return {"training": {"learning_rate": value}}
 
 
-def test_training_that_differs_is_in_every_label(outputs):
-    outputs.run("even", training={"learning_rate": 0.01})
-    outputs.run("opt", training={"learning_rate": 0.02})
-    assert labels(outputs) == ["even learning_rate=0.01", "opt learning_rate=0.02"]
+def method(**settings):
+    return {"settings": settings, "data": "digits"}
 
 
-def test_other_bytes_of_the_data_are_another_row(outputs):
-    outputs.run("even", 0, fingerprint="a" * 64)
-    outputs.run("even", 1, fingerprint="b" * 64, folder="1")
-    expected = ["even data fingerprint=aaaaaaaa", "even data fingerprint=bbbbbbbb"]
-    assert labels(outputs) == expected
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([method(lam=x) for x in (10, 0.5, 1.0)], ["opt λ=0.5", "opt λ=1", "opt λ=10"]),
+        ([rate(0.01), rate(0.02)], ["opt learning_rate=0.01", "opt learning_rate=0.02"]),
+        (
+            [{"fingerprint": letter * 64} for letter in "ab"],
+            ["opt data fingerprint=aaaaaaaa", "opt data fingerprint=bbbbbbbb"],
+        ),
+        ([method(lam=1, c=0), method(lam=1.0, c=0.0)], ["opt"]),
+        ([method(lam=1.0), method(lam=1.0, step="theory", prior=None)], ["opt"]),  # as recorded
+    ],
+)
+def test_rows_are_told_apart_by_what_changes_a_number(outputs, labels, changes, expected):
+    for seed, one in enumerate(changes):
+        outputs.run("opt", seed, folder=str(seed), **one)
+    assert labels() == expected
 
 
-def test_equal_numbers_are_equal_settings(outputs):
-    outputs.run("opt", 0, settings={"lam": 1, "c": 0})
-    outputs.run("opt", 1, settings={"lam": 1.0, "c": 0.0}, folder="1")
-    assert labels(outputs) == ["opt"]
-
-
-def test_what_changes_no_number_changes_no_row(outputs):
+def test_what_changes_no_number_changes_no_row(outputs, labels):
     outputs.run("even", 0)
     path = outputs.run("even", 1, folder="1") / "config.yaml"
     text = path.read_text("utf-8").replace("device: cpu", "device: cuda\n  threads: 4")
     path.write_text(text.replace("predictions: true", "predictions: false"), "utf-8")
-    assert labels(outputs) == ["even"]
+    assert labels() == ["even"]
 
 
 def test_a_run_that_is_there_twice_counts_once(outputs):
@@ -70,20 +73,10 @@ def test_other_domains_are_another_table_and_folders_stay_in_the_report(outputs)
     assert [section.folder for section in found] == ["data", "_x", "_x-2"]
 
 
-def test_configurations_of_a_method_are_counted_unfinished_ones_too(outputs):
+def test_configurations_of_a_method_are_counted_unfinished_ones_too(outputs, section_of):
     outputs.run("even")
-    outputs.run("opt", settings={"lam": 0.1}, folder="1")
-    outputs.run("opt", 1, settings={"lam": 0.1}, folder="1")
-    outputs.run("opt", settings={"lam": 1.0}, folder="2")
-    outputs.run("opt", settings={"lam": 9.0}, folder="3", extra={"status": "diverged"})
-    found = collect(outputs.root)
-    (section,), _ = sections(found.runs, problems=found.problems)
-    counts = [(group.label, group.configurations) for group in section.groups]
+    for seed, lam in ((0, 0.1), (1, 0.1), (0, 1.0)):
+        outputs.run("opt", seed, settings={"lam": lam}, folder=str(lam))
+    outputs.run("opt", settings={"lam": 9.0}, folder="9", extra={"status": "diverged"})
+    counts = [(group.label, group.configurations) for group in section_of().groups]
     assert counts == [("even", 1), ("opt λ=0.1", 3), ("opt λ=1", 3)]
-
-
-def test_a_key_younger_than_a_run_has_its_recorded_default(outputs):
-    outputs.run("opt", 0, data="digits", settings={"lam": 1.0})
-    younger = {"lam": 1.0, "step": "theory", "prior": None}
-    outputs.run("opt", 1, data="digits", settings=younger, folder="1")
-    assert labels(outputs) == ["opt"]

@@ -1,19 +1,16 @@
 """The fair protocol: what is chosen, by what, out of what; and what the budget says."""
 
 import csv
-import io
 import json
 
 import pytest
 import yaml
 
-from robustmd.report.aggregate import sections
-from robustmd.report.fair import budget_sheet, choices_sheet, fair
+from robustmd.report.fair import budget_sheet, fair
 from robustmd.report.quantities import WORST_TEST_ACCURACY
-from robustmd.report.renderers import to_csv, to_latex, to_markdown
+from robustmd.report.renderers import to_markdown
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
-from robustmd.runs.reader import collect
 
 
 def add(outputs, method, seed, lr, val, test, *, settings=None, status=None, validation=0.2):
@@ -56,45 +53,41 @@ def fill(outputs):
         add(outputs, "opt", seed, 0.2, 0.8, 80.0 + seed, settings={"lam": 0.1})
 
 
-def fair_of(outputs, selection="last5"):
-    runs = collect(outputs.root)
-    (section,), _ = sections(runs.runs, Selection(selection), runs.problems)
-    return fair(section, Selection(selection), "std")
+@pytest.fixture
+def fair_of(section_of):
+    return lambda: fair(section_of(), Selection(), "std")
 
 
 def by_label(found):
     return {one.label: one for one in (*found.methods, *found.references)}
 
 
-def test_each_seed_takes_the_smallest_worst_validation_loss(outputs):
+def test_each_seed_takes_the_smallest_worst_validation_loss_and_tests_choose_nothing(
+    outputs, fair_of
+):
     fill(outputs)
-    even = by_label(fair_of(outputs))["even"]
+    found = fair_of()
+    even, opt = by_label(found)["even"], by_label(found)["opt"]
     assert [choice.val_loss for choice in even.choices] == [0.3, 0.4, 0.4]
     chosen = [choice.configuration for choice in even.choices]
     assert chosen == ["learning_rate=0.1", "learning_rate=0.2", "learning_rate=0.2"]
-
-
-def test_the_test_set_chooses_nothing(outputs):
-    fill(outputs)
-    found = fair_of(outputs)
-    opt = by_label(found)["opt"]
     assert {choice.configuration for choice in opt.choices} == {"learning_rate=0.2 λ=0.1"}
     column = found.table.columns.index(WORST_TEST_ACCURACY)
     means = {row.label: row.cells[column].mean for row in found.table.rows}
     assert means == {"even": pytest.approx((60 + 71 + 72) / 3), "opt": pytest.approx(81.0)}
 
 
-def test_differences_are_paired_under_the_same_protocol(outputs):
+def test_differences_are_paired_under_the_same_protocol(outputs, fair_of):
     fill(outputs)
-    (one,) = [c for c in fair_of(outputs).comparisons if c.quantity == WORST_TEST_ACCURACY]
+    (one,) = [c for c in fair_of().comparisons if c.quantity == WORST_TEST_ACCURACY]
     assert (one.method, one.reference, one.seeds) == ("opt", "even", (0, 1, 2))
     assert one.difference.mean == pytest.approx((20 + 10 + 10) / 3)
 
 
-def test_the_budget_counts_configurations_runs_and_seconds(outputs):
+def test_the_budget_counts_configurations_runs_and_seconds(outputs, fair_of):
     fill(outputs)
     add(outputs, "individual", 0, 0.1, 0.9, 50.0, settings={"domain": "a"})
-    found = fair_of(outputs)
+    found = fair_of()
     even = by_label(found)["even"]
     assert (even.configurations, even.runs, even.unfinished, even.seconds) == (2, 6, 0, 18.0)
     assert [one.label for one in found.references] == ["individual a"]
@@ -103,92 +96,80 @@ def test_the_budget_counts_configurations_runs_and_seconds(outputs):
     assert "| even | 2 | 6 | 0 | 18 | learning_rate=0.1 (seed 0); learning_rate=0.2" in text
 
 
-def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs):
+def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs, fair_of):
     fill(outputs)
     for seed, status in ((3, "diverged"), (4, "interrupted")):
         add(outputs, "opt", seed, 0.1, None, 10.0, settings={"lam": 1.0}, status=status)
         add(outputs, "opt", seed, 0.2, 0.8, 80.0, settings={"lam": 0.1})
-    opt = by_label(fair_of(outputs))["opt"]
+    opt = by_label(fair_of())["opt"]
     assert [choice.selected.seed for choice in opt.choices] == [0, 1, 2, 3]
     assert (opt.runs, opt.unfinished) == (10, 2)
     (said,) = opt.left_out
     assert said.startswith("seed 4 is not in it: 1 of 2 configurations")
 
 
-def test_a_smaller_budget_is_said_beside_the_row(outputs):
+def test_a_smaller_budget_is_said_beside_the_row(outputs, fair_of):
     fill(outputs)
     for seed in range(3):
         add(outputs, "topk", seed, 0.1, 0.4, 75.0, settings={"k": 1})
-    rows = {row.label: row for row in fair_of(outputs).table.rows}
+    rows = {row.label: row for row in fair_of().table.rows}
     assert rows["topk"].warnings == ("1 configurations, while another method has 2",)
     assert rows["even"].warnings == ()
 
 
-def test_fixed_weights_are_no_configurations_of_even(outputs):
+def test_fixed_weights_are_no_configurations_of_even(outputs, fair_of):
     fill(outputs)
     add(outputs, "even", 0, 0.3, 0.01, 99.0, settings={"prior": [0.5, 0.5]})
-    found = by_label(fair_of(outputs))
+    found = by_label(fair_of())
     assert found["even"].configurations == 2
     assert found["even prior=[0.5, 0.5]"].configurations == 1
 
 
-def test_a_reference_taken_from_runs_makes_no_configuration(outputs):
+def test_a_reference_taken_from_runs_makes_no_configuration(outputs, fair_of):
     fill(outputs)
     for seed in range(2):
         for lr in (0.1, 0.2):
             reference = {"lam": 1.0, "reference": [0.1, 0.2 + seed]}
             add(outputs, "regret", seed, lr, lr, 75.0, settings=reference)
-    regret = by_label(fair_of(outputs))["regret"]
+    regret = by_label(fair_of())["regret"]
     assert (regret.configurations, len(regret.choices)) == (2, 2)
 
 
-def test_runs_without_a_validation_split_are_no_protocol(outputs):
-    for method in ("even", "opt"):
+@pytest.mark.parametrize(("methods", "validation"), [(("even", "opt"), 0.0), (("opt",), 0.2)])
+def test_without_a_validation_split_or_with_one_method_it_is_no_protocol(
+    outputs, fair_of, methods, validation
+):
+    for method in methods:
         for lr in (0.1, 0.2):
-            add(outputs, method, 0, lr, None, 70.0, validation=0.0)
-    assert fair_of(outputs) is None
+            add(outputs, method, 0, lr, 0.5 if validation else None, 70.0, validation=validation)
+    add(outputs, "topk", 0, 0.1, 0.5, 70.0)
+    assert fair_of() is None
 
 
-def test_one_method_alone_is_no_protocol(outputs):
-    for lr in (0.1, 0.2):
-        add(outputs, "opt", 0, lr, 0.5, 70.0)
-    add(outputs, "even", 0, 0.1, 0.5, 70.0)
-    assert fair_of(outputs) is None
-
-
-def test_runs_on_other_ground_are_counted_and_left_out(outputs):
+def test_runs_on_other_ground_are_counted_and_left_out(outputs, fair_of):
     fill(outputs)
     path = add(outputs, "even", 7, 0.7, 0.1, 99.0)
     config = yaml.safe_load((path / "config.yaml").read_text("utf-8"))
     config["training"]["iterations"] = 99999
     (path / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
-    found = fair_of(outputs)
+    found = fair_of()
     assert found.others == 1
     assert by_label(found)["even"].configurations == 2
-
-
-def test_every_choice_leads_back_to_its_run(outputs):
-    fill(outputs)
-    rows = list(csv.DictReader(io.StringIO(to_csv(choices_sheet(fair_of(outputs))))))
-    assert len(rows) == 6
-    assert (rows[0]["path"], rows[0]["of"]) == ("toy/even/lr0.1/seed=0", "2")
-    assert float(rows[0]["worst_val_loss"]) == 0.3
 
 
 @pytest.mark.usefixtures("tables_only")
 def test_it_is_on_the_pages_and_in_the_folder(outputs, tmp_path):
     fill(outputs)
     written = write_report(outputs.root, tmp_path / "report")
-    names = {path.name for path in written.files}
-    assert names > {"fair.md", "fair.tex", "fair.csv", "fair_choices.csv", "fair_paired.csv"}
+    files = {path.name: path for path in written.files}
+    assert files.keys() > {"fair.md", "fair.tex", "fair.csv", "fair_choices.csv", "fair_paired.csv"}
+    budget = r"even & 2 & 6 & 0 & 18 & learning\_rate=0.1 (seed 0); learning"
+    assert budget in files["fair.tex"].read_text("utf-8")
+    with files["fair_choices.csv"].open(encoding="utf-8") as stream:
+        first, *others = csv.DictReader(stream)
+    assert (first["path"], first["of"], len(others)) == ("toy/even/lr0.1/seed=0", "2", 5)
+    assert float(first["worst_val_loss"]) == 0.3
     assert "### The fair protocol" in written.page.read_text("utf-8")
     html = written.html.read_text("utf-8")
     assert "<h3>The fair protocol</h3>" in html
     assert "learning_rate=0.1 (seed 0); learning_rate=0.2 (seeds 1, 2)" in html
-
-
-def test_the_latex_has_both_tables(outputs):
-    fill(outputs)
-    results, budget, _ = map(to_latex, fair_of(outputs).sheets)
-    assert "The fair protocol" in results
-    assert r"even & 2 & 6 & 0 & 18 & learning\_rate=0.1 (seed 0); learning" in budget

@@ -1,18 +1,12 @@
 """The static front: which runs are points, which is best, and what the sentence says."""
 
-import csv
-import io
 from types import SimpleNamespace
 
 import pytest
 
-from robustmd.report.aggregate import sections
 from robustmd.report.figures import planes
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.front import front, front_sheet
-from robustmd.report.quantities import WORST_TRAIN_LOSS
-from robustmd.report.renderers import to_csv
-from robustmd.runs.reader import collect
 
 
 def losses(a, b):
@@ -31,59 +25,53 @@ def fill(outputs, seeds=(0, 1, 2)):
         outputs.run("topk", seed, train=losses(0.8 + e, 0.2 + e), settings={"k": 1})
 
 
-def front_of(outputs):
-    (section,), _ = sections(collect(outputs.root).runs)
-    return front(section)
+@pytest.fixture
+def drawn_of(section_of):
+    def drawn():
+        section = section_of()
+        spread = SimpleNamespace(spread="std")
+        report = SimpleNamespace(section=section, front=front(section), table=spread)
+        return planes.static_front(FigureData(report))
+
+    return drawn
 
 
-def drawn_of(outputs):
-    (section,), _ = sections(collect(outputs.root).runs)
-    spread = SimpleNamespace(spread="std")
-    report = SimpleNamespace(section=section, front=front(section), table=spread)
-    return planes.static_front(FigureData(report))
-
-
-def test_the_best_fixed_weights_are_those_with_the_smallest_worst_training_loss(outputs):
+def test_the_best_fixed_weights_are_compared_with_learned_ones_by_seed(
+    outputs, section_of, csv_rows
+):
     fill(outputs)
-    found = front_of(outputs)
+    for seed in range(3):  # uniform even is a point, and counts once
+        outputs.run("even", seed, train=losses(0.6, 0.3), settings={"prior": None}, folder="u")
+    other = {"learning_rate": 0.5}  # trained in another way: no point
+    outputs.run("even", 0, settings={"prior": [0.3, 0.7]}, training=other, folder="other")
+    found = front(section_of())
     assert [point.weights for point in found.points] == [(0.0, 1.0), (0.5, 0.5), (1.0, 0.0)]
     assert found.best.weights == (1.0, 0.0)
-    assert found.best.group.estimate(WORST_TRAIN_LOSS).mean == pytest.approx(0.401)
+    for part in (
+        "best of 3 fixed weights has p = (1.00, 0.00) over a, b",
+        "0.401 nats (n = 3)",
+        "of 2 learned methods 1 are better or equivalent and 1 worse",
+        "opt learning_rate=0.03 −0.100 [−0.100, −0.100] better",
+        "topk learning_rate=0.03 +0.400 [+0.400, +0.400] worse",
+    ):
+        assert part in found.answer
+    rows = csv_rows(front_sheet(found, "std"))
+    assert [row["kind"] for row in rows] == ["fixed"] * 3 + ["learned"] * 2
+    assert [row["best_fixed"] for row in rows[:3]] == ["no", "no", "yes"]
+    assert float(rows[0]["a_train_loss_mean"]) == pytest.approx(0.901)
+    assert float(rows[3]["difference_to_best"]) == pytest.approx(-0.1)
 
 
-def test_the_sentence_has_the_paired_differences_and_their_words(outputs):
-    fill(outputs)
-    answer = front_of(outputs).answer
-    assert "best of 3 fixed weights has p = (1.00, 0.00) over a, b" in answer
-    assert "0.401 nats (n = 3)" in answer
-    assert "of 2 learned methods 1 are better or equivalent and 1 worse" in answer
-    assert "opt −0.100 [−0.100, −0.100] better; topk +0.400 [+0.400, +0.400] worse" in answer
-
-
-def test_uniform_even_is_a_point_and_counts_once(outputs):
-    fill(outputs)
-    for seed in range(3):
-        outputs.run("even", seed, train=losses(0.6, 0.3), settings={"prior": None}, folder="u")
-    assert len(front_of(outputs).points) == 3
-
-
-def test_two_fixed_weights_are_no_front(outputs):
+def test_two_fixed_weights_are_no_front(outputs, section_of):
     outputs.run("even", 0, settings={"prior": [0.0, 1.0]})
     outputs.run("even", 0, settings={"prior": [1.0, 0.0]}, folder="1")
     outputs.run("opt", 0)
-    assert front_of(outputs) is None
+    assert front(section_of()) is None
 
 
-def test_weights_trained_in_another_way_are_no_points(outputs):
+def test_the_figure_says_what_marker_and_bars_are(outputs, drawn_of):
     fill(outputs)
-    other = {"learning_rate": 0.5}
-    outputs.run("even", 0, settings={"prior": [0.3, 0.7]}, training=other, folder="other")
-    assert len(front_of(outputs).points) == 3
-
-
-def test_the_figure_says_what_marker_and_bars_are(outputs):
-    fill(outputs)
-    drawn = drawn_of(outputs)
+    drawn = drawn_of()
     assert "Markers: mean over n = 3 seeds; bars: ± sample standard deviation" in drawn.caption
     assert "which favours them" in drawn.caption
     train, test, near, _ = drawn.figure.axes
@@ -97,20 +85,11 @@ def test_the_figure_says_what_marker_and_bars_are(outputs):
     assert 0.801 < high < 1
 
 
-def test_more_domains_are_drawn_as_worst_against_mean(outputs):
+def test_more_domains_are_drawn_as_worst_against_mean(outputs, drawn_of):
     for i, prior in enumerate(([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.2, 0.3, 0.5])):
         train = {"a": (0.1 * (i + 1), 50.0), "b": (0.5, 50.0), "c": (0.9, 50.0)}
         outputs.run("even", 0, train=train, settings={"prior": prior}, folder=f"{i}")
-    drawn = drawn_of(outputs)
+    drawn = drawn_of()
     axis = drawn.figure.axes[0]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("mean over the domains", "worst domain")
     assert "n = 1 seed: no bars" in drawn.caption
-
-
-def test_the_csv_has_every_point_and_method(outputs):
-    fill(outputs)
-    rows = list(csv.DictReader(io.StringIO(to_csv(front_sheet(front_of(outputs), "std")))))
-    assert [row["kind"] for row in rows] == ["fixed"] * 3 + ["learned"] * 2
-    assert [row["best_fixed"] for row in rows[:3]] == ["no", "no", "yes"]
-    assert float(rows[0]["a_train_loss_mean"]) == pytest.approx(0.901)
-    assert float(rows[3]["difference_to_best"]) == pytest.approx(-0.1)

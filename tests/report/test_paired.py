@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from robustmd.report.aggregate import sections
 from robustmd.report.estimate import difference_text, estimate, estimate_cell
 from robustmd.report.paired import comparisons, paired_sheet
 from robustmd.report.quantities import (
@@ -18,14 +17,6 @@ from robustmd.report.quantities import (
 )
 from robustmd.report.selection import Selection
 from robustmd.report.table import build_table
-from robustmd.runs.reader import collect
-
-
-def groups_of(outputs):
-    found, twice = sections(collect(outputs.root).runs)
-    assert twice == ()
-    (section,) = found
-    return section, {group.label: group for group in section.groups}
 
 
 def test_mean_and_sample_standard_deviation():
@@ -44,34 +35,23 @@ def test_small_losses_keep_two_digits(loss, text):
     assert estimate_cell(estimate([loss]), LOSS).text == text
 
 
-@pytest.mark.parametrize(
-    ("value", "metric", "text"),
-    [
-        (1.25, ACCURACY, "+1.25"),
-        (-0.0314, LOSS, "−0.031"),
-        (-0.001, ACCURACY, "0.00"),
-        (0, LOSS, "0.000"),
-    ],
-)
-def test_differences_are_signed(value, metric, text):
-    assert difference_text(metric, value) == text
+def test_differences_are_signed():
+    assert [difference_text(ACCURACY, x) for x in (1.25, -0.001)] == ["+1.25", "0.00"]
+    assert [difference_text(LOSS, x) for x in (-0.0314, 0)] == ["−0.031", "0.000"]
 
 
-def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs):
+def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs, section_of):
     # worst training loss: opt − even = −0.1, −0.3 over seeds 1, 2; seeds 0 and 3 have no partner
     for seed, loss in ((0, 9.0), (1, 1.0), (2, 2.0)):
         outputs.run("even", seed, train={"a": (loss, 80.0), "b": (0.1, 95.0)})
     for seed, loss in ((3, 0.0), (2, 1.7), (1, 0.9)):
-        outputs.run("opt", seed, train={"a": (loss, 85.0), "b": (0.1, 92.0)}, settings={"lam": 1.0})
-    section, _ = groups_of(outputs)
-    loss, worst, price = comparisons(section)
-    assert loss.seeds == (1, 2)
-    assert loss.quantity == WORST_TRAIN_LOSS
+        outputs.run("opt", seed, train={"a": (loss, 85.0), "b": (0.1, 92.0)})
+    loss, worst, price = comparisons(section_of())
+    assert (loss.seeds, loss.quantity) == ((1, 2), WORST_TRAIN_LOSS)
     assert loss.difference.mean == pytest.approx(-0.2)
     # s = 0.141421, t_{0.975, 1} = 12.7062, half width 1.27062
     assert loss.difference.interval == pytest.approx((-1.47062, 1.07062), abs=1e-5)
-    assert loss.word == "undecided"
-    assert loss.reference_mean == 1.5
+    assert (loss.word, loss.reference_mean) == ("undecided", 1.5)
     assert loss.margin == pytest.approx(0.075)
     # test accuracy is 5 below training's: a rises by 5 in both, b (even's best) falls by 3
     assert (worst.difference.mean, worst.word) == (5.0, "undecided")  # two pairs decide nothing
@@ -79,11 +59,14 @@ def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs):
     assert price.difference.mean == -3.0
 
 
-def test_one_common_seed_gives_no_interval(outputs):
-    outputs.run("even", 0)
-    outputs.run("opt", 0, settings={"lam": 1.0})
-    section, _ = groups_of(outputs)
-    for one in comparisons(section):
+def test_one_common_seed_gives_no_interval_and_individual_models_are_not_compared(
+    outputs, section_of
+):
+    for method in ("even", "opt", "individual"):
+        outputs.run(method, settings={"domain": "a"} if method == "individual" else None)
+    found = comparisons(section_of())
+    assert [one.method for one in found] == ["opt"] * 3
+    for one in found:
         assert (one.difference.interval, one.word, one.interval_text) == (None, "undecided", "–")
 
 
@@ -95,27 +78,18 @@ def test_one_common_seed_gives_no_interval(outputs):
         {"settings": {"prior": [0.3, 0.7]}},
     ],
 )
-def test_only_uniform_even_on_the_same_data_and_training_is_a_partner(outputs, other):
+def test_only_uniform_even_on_the_same_data_and_training_is_a_partner(outputs, section_of, other):
     outputs.run("even", 0, **other)
-    outputs.run("opt", 0, settings={"lam": 1.0})
-    section, _ = groups_of(outputs)
-    assert [one.method for one in comparisons(section) if one.method.startswith("opt")] == []
+    outputs.run("opt", 0)
+    assert not any(one.method.startswith("opt") for one in comparisons(section_of()))
 
 
-def test_individual_models_are_not_compared(outputs):
-    outputs.run("even", 0)
-    outputs.run("individual", 0, settings={"domain": "a"})
-    section, _ = groups_of(outputs)
-    assert comparisons(section) == ()
-
-
-def test_six_seeds_have_a_p_adjusted_over_the_table(outputs):
+def test_six_seeds_have_a_p_adjusted_over_the_table(outputs, section_of):
     for seed in range(6):
         outputs.run("even", seed, train={"a": (1.0, 80.0), "b": (0.1, 95.0)})
         train = {"a": (0.9 - seed / 100, 82.0 + seed), "b": (0.1, 95.0 + (-1) ** seed)}
-        outputs.run("opt", seed, train=train, settings={"lam": 1.0})
-    section, _ = groups_of(outputs)
-    loss, worst, price = comparisons(section)
+        outputs.run("opt", seed, train=train)
+    loss, worst, price = comparisons(section_of())
     assert (loss.p, worst.p, price.p) == (2 / 64, 2 / 64, 1.0)
     assert (loss.p_holm, worst.p_holm, price.p_holm) == (6 / 64, 6 / 64, 1.0)
     assert loss.p_text == "p = 0.031 (Holm 0.094)"
@@ -130,31 +104,26 @@ def test_six_seeds_have_a_p_adjusted_over_the_table(outputs):
         (1000, "equivalent"),
     ],
 )
-def test_equal_accuracies_are_equivalent_only_where_they_are_fine_enough(outputs, size, said):
+def test_equal_accuracies_are_equivalent_only_where_they_are_fine_enough(
+    outputs, section_of, size, said
+):
     for method, seed in product(("even", "opt"), range(3)):
         outputs.run(method, seed, sizes={"a": size, "b": 1000})
-    section, _ = groups_of(outputs)
-    loss, worst, price = comparisons(section)
+    loss, worst, price = comparisons(section_of())
     assert (worst.said, loss.said, price.said) == (said, "equivalent", "equivalent")
 
 
-def test_the_resolution_of_a_mean_is_that_of_its_smallest_domain(outputs):
-    outputs.run(sizes={"a": 10, "b": 40})
-    _, groups = groups_of(outputs)
-    (one,) = groups["even"].selected
-    assert MEAN_TEST_ACCURACY.resolution(one) == 5.0  # 100/10 of half the mean
-    assert ADJUSTED_TEST_ACCURACY.resolution(one) == pytest.approx(2.0)  # 1 of 50 images
-
-
-def test_the_adjusted_average_weighs_domains_by_their_training_sets(outputs):
-    test = {"a": (0.5, 80.0), "b": (0.5, 90.0)}
-    outputs.run("even", test=test, sizes={"a": 10, "b": 30})
-    section, _ = groups_of(outputs)
+def test_mean_and_adjusted_average_and_their_resolutions(outputs, section_of):
+    outputs.run(test={"a": (0.5, 80.0), "b": (0.5, 90.0)}, sizes={"a": 10, "b": 30})
+    section = section_of()
     table = build_table(section)
     *_, mean, adjusted = table.rows[0].cells
     assert (mean.mean, adjusted.mean) == (85.0, 87.5)
     assert table.columns[-1] == ADJUSTED_TEST_ACCURACY
     assert "weighted by the sizes of their training sets" in table.caption
+    (one,) = section.groups[0].selected
+    assert MEAN_TEST_ACCURACY.resolution(one) == 5.0  # 100/10 of half the mean
+    assert ADJUSTED_TEST_ACCURACY.resolution(one) == pytest.approx(2.5)  # 1 of 40 images
 
 
 @pytest.mark.parametrize(
@@ -166,11 +135,12 @@ def test_the_adjusted_average_weighs_domains_by_their_training_sets(outputs):
         (["even", "opt", "erm"], "opt", "opt"),
     ],
 )
-def test_the_baseline_is_what_is_asked_for_or_the_first_there_is(outputs, methods, asked, baseline):
+def test_the_baseline_is_what_is_asked_for_or_the_first_there_is(
+    outputs, section_of, methods, asked, baseline
+):
     for method, seed in product(methods, range(2)):
         outputs.run(method, seed, settings={"domain": "a"} if method == "individual" else None)
-    section, _ = groups_of(outputs)
-    found = comparisons(replace(section, asked=asked))
+    found = comparisons(replace(section_of(), asked=asked))
     assert {one.reference.split()[0] for one in found} == {baseline}
     assert baseline not in {one.method for one in found}
     assert f"{baseline}'s best domain" in found[2].what
