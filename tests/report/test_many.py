@@ -1,32 +1,22 @@
 """Many domains: what is summarised, what is still there for each, and which one is the worst."""
 
 import csv
-import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import OutputsBuilder, summary_text
-from hypothesis import given
-from hypothesis import strategies as st
 
 from robustmd.report import report
-from robustmd.report.aggregate import sections
 from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.front import front
 from robustmd.report.messages import other_warnings
 from robustmd.report.names import MOST_NAMED
-from robustmd.report.paired import comparisons
-from robustmd.report.quantities import Quantity
-from robustmd.report.regret import regret_rows
 from robustmd.report.renderers import to_markdown
 from robustmd.report.report import write_report
-from robustmd.report.selection import Selected, Selection
+from robustmd.report.selection import Selection
 from robustmd.report.table import build_table
-from robustmd.runs.reader import collect
-from robustmd.runs.run import Series
 
 K = 40
 NAMES = [f"rotate_{9 * k}_sigma_{4 * (k % 5)}" for k in range(K)]
@@ -93,10 +83,9 @@ def table_head(markdown):
 
 
 @pytest.mark.parametrize(("count", "columns"), [(MOST_NAMED, 3 * MOST_NAMED + 7), (9, COLUMNS)])
-def test_nine_domains_are_many_and_eight_are_not(outputs, count, columns):
+def test_nine_domains_are_many_and_eight_are_not(outputs, section_of, count, columns):
     outputs.run(train={f"d{k}": (0.1, 90.0) for k in range(count)})
-    (section,), _ = sections(collect(outputs.root).runs)
-    assert table_head(to_markdown(build_table(section).sheet)).count("|") - 1 == columns
+    assert table_head(to_markdown(build_table(section_of()).sheet)).count("|") - 1 == columns
 
 
 def test_tables_have_no_column_for_each_domain(made):
@@ -171,34 +160,9 @@ def test_the_price_is_the_mean_over_the_domains(made):
     assert "best domain" not in page
 
 
-@given(st.lists(st.lists(st.floats(0, 1e3), min_size=9, max_size=30), min_size=1, max_size=3))
-def test_the_worst_tenth_lies_between_the_worst_and_the_mean(measured):
-    count = min(map(len, measured))
-    losses = np.array([row[:count] for row in measured])
-    names = tuple(map(str, range(count)))
-    ones = np.ones(losses.shape)
-    series = Series(np.arange(len(losses)), np.zeros(len(losses)), losses, 50 * ones, ones)
-    chosen = Selected(SimpleNamespace(domains=names), {"train": series})
-    worst, tenth, mean = (
-        Quantity("loss", "train", over=over).of(chosen) for over in ("worst", "worst tenth", "mean")
-    )
-    assert worst >= tenth - 1e-9
-    assert tenth >= mean - 1e-9
-    if count <= 10:
-        assert math.isclose(worst, tenth, abs_tol=1e-12)
-
-
 @pytest.fixture(scope="module")
 def drawn(made):
-    (section,), _ = sections(collect(made.report.outputs).runs, FINAL)
-    whole = SimpleNamespace(
-        section=section,
-        table=build_table(section),
-        comparisons=comparisons(section),
-        regrets=regret_rows(section),
-        front=front(section),
-    )
-    return {one.name: one for one in draw_all(whole)}
+    return {one.name: one for one in draw_all(made.sections[0])}
 
 
 def test_figures_of_many_domains(drawn):
@@ -232,20 +196,19 @@ def test_batch_losses_of_domains_that_were_not_drawn_spoil_nothing(made, drawn):
 
 
 @pytest.mark.parametrize("empty", ["", "nan"])
-def test_a_batch_loss_that_is_not_there_leaves_the_weights(outputs, empty):
+def test_a_batch_loss_that_is_not_there_leaves_the_weights(outputs, section_of, empty):
     path = outputs.run(train=dict.fromkeys(NAMES, (0.5, 90.0)))
     write_weights(path, moves=True, empty=empty)
-    (section,), _ = sections(collect(outputs.root).runs)
+    section = section_of()
     report = SimpleNamespace(section=section, table=build_table(section))
     weights = FigureData(report).weights(section.runs[0])
     assert weights.shape == (3, K)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
 
 
-def test_constant_models_are_one_warning(outputs):
+def test_constant_models_are_one_warning(outputs, section_of):
     outputs.run(train=dict.fromkeys(NAMES, (1.0, 50.0)), constant=NAMES)
-    (section,), _ = sections(collect(outputs.root).runs)
-    assert other_warnings(section.groups[0]) == (
+    assert other_warnings(section_of().groups[0]) == (
         "predicts one class for every test image of rotate_0_sigma_0 (1 of 1 run), "
         f"rotate_9_sigma_4 (1 of 1 run), rotate_18_sigma_8 (1 of 1 run) and {K - 3} more",
     )
