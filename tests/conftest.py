@@ -23,6 +23,12 @@ publish()  # tests that compose by themselves know every option
 Pair = tuple[float, float]
 
 
+@pytest.fixture(autouse=True)
+def one_run_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep in a test's own process starts no others, unless the test says jobs=N."""
+    monkeypatch.setattr("robustmd.sweeping.slots._cores", lambda: 1)
+
+
 @dataclass
 class OutputsBuilder:
     """Writes run directories as training does, without training: see `run`."""

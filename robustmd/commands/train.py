@@ -17,7 +17,6 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from robustmd.commands.failures import Failure, append_failure, read_failures
 from robustmd.config import settings
 from robustmd.config.composing import (
     as_typed,
@@ -33,12 +32,12 @@ from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
+from robustmd.sweeping.failures import RECORD, Failure, note_failure, read_failures
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome
 
 CONFIG_PATH, CONFIG_NAME = "pkg://robustmd.conf", "config"
-FAILURES = "ROBUSTMD_SWEEP_FAILURES"  # a file that the jobs of a sweep, maybe elsewhere, append to
 LIST = "--list"  # the runs, without running them
 SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes there, and then away
 
@@ -49,35 +48,51 @@ def main(arguments: Sequence[str]) -> int:
     arguments = [text for text in arguments if text != LIST]
     check_arguments(arguments)
     arguments = with_our_keys_added(with_names_as_text(arguments))
+    if listing:  # in order, and nothing is trained
+        arguments = [*arguments, "hydra/launcher=basic"]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
     publish(config_folders(arguments))
-    from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's name for ours
+    from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's names for ours
+    from hydra_plugins.robustmd.launcher import SideBySide  # noqa: PLC0415
 
-    Plugins.instance().register(RowsSweeper)  # which it finds by itself in a wheel alone
-    outcomes: list[Outcome | Exception | None] = []
-    failures: list[Failure] = []
-
-    # A function of its own for every call, so that a run can hand its outcome back; the jobs of a
-    # sweep may run in other processes, whose failures come back through the record.
-    @hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)
-    def task(composed: DictConfig) -> None:
-        with steady_streams():  # another process has streams of its own
-            outcomes.append((_listed if listing else _job)(composed, failures))
-
+    for plugin in (RowsSweeper, SideBySide):  # which it finds by itself in a wheel alone
+        Plugins.instance().register(plugin)
+    task = Task(listing)
+    through_hydra = hydra.main(
+        version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME
+    )(task)
     with _arguments(arguments), _sweep_record() as record:
         try:
-            task()
+            through_hydra()
         except SystemExit as stop:
-            _conclude(read_failures(record) or failures)
+            _conclude(read_failures(record) or task.failures)
             return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         except UserError:
             raise
         except Exception as error:  # Hydra's, which asserts much of what was typed: no job raises
             raise UserError(composed_error(error, arguments)) from None
-        failures = read_failures(record) or failures
-        if len(outcomes) == 1 and not failures:
-            return _exit_code(outcomes[0])
+        failures = read_failures(record) or task.failures
+        if len(task.outcomes) == 1 and not failures:
+            return _exit_code(task.outcomes[0])
         return _conclude(failures)
+
+
+class Task:
+    """What Hydra calls for each run.
+
+    Its outcomes are known where they were made: the jobs of a sweep may run in other processes,
+    whose failures come back through the record.
+    """
+
+    def __init__(self, listing: bool) -> None:
+        self.listing = listing
+        self.outcomes: list[Outcome | Exception | None] = []
+        self.failures: list[Failure] = []
+
+    def __call__(self, composed: DictConfig) -> None:
+        with steady_streams():  # another process has streams of its own
+            made = (_listed if self.listing else _job)(composed, self.failures)
+        self.outcomes.append(made)
 
 
 def _exit_code(outcome: Outcome | Exception | None) -> int:
@@ -146,9 +161,8 @@ def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
 
 
 def _note(failure: Failure, failures: list[Failure]) -> None:
-    failures.append(failure)
-    with contextlib.suppress(KeyError, OSError):  # no record: what this process knows is told
-        append_failure(Path(os.environ[FAILURES]), failure)
+    failures.append(failure)  # without a record, what this process knows is told
+    note_failure(failure)
 
 
 def _title(hydra_config: Any) -> str:
@@ -200,7 +214,7 @@ def _sweep_record() -> Iterator[Path | None]:
             yield None
             return
         record = Path(folder) / "failures.jsonl"
-        os.environ[FAILURES], os.environ[SWEEP_FOLDER] = str(record), folder
-        stack.callback(os.environ.pop, FAILURES, None)
+        os.environ[RECORD], os.environ[SWEEP_FOLDER] = str(record), folder
+        stack.callback(os.environ.pop, RECORD, None)
         stack.callback(os.environ.pop, SWEEP_FOLDER, None)
         yield record

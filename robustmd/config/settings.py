@@ -118,6 +118,8 @@ class Top:
     seed: int = key(0, SEED)
     force: bool = False  # train again although a finished run is there
     resume: bool = True  # false: start a run that was cut off from its beginning
+    jobs: Optional[int] = key(None, COUNT)  # noqa: UP045 - of a sweep, side by side; null: see slots.py
+    jobs_per_device: int = key(1, COUNT)  # runs that share a GPU
     imports: list[str] = key([])  # modules with methods, data sets and backbones of one's own
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
 from robustmd.errors import UserError
+
+RECORD = "ROBUSTMD_SWEEP_FAILURES"  # the variable that names the record's file
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,10 @@ class Failure:
         )
 
 
-def append_failure(record: Path, failure: Failure) -> None:
-    """Add a line; jobs of one sweep may run in several processes."""
-    with record.open("a", encoding="utf-8") as stream:
+def note_failure(failure: Failure) -> None:
+    """Add a line to the record, where there is one; jobs of a sweep may run in other processes, and
+    on machines that do not see it."""
+    with contextlib.suppress(KeyError, OSError), Path(os.environ[RECORD]).open("a") as stream:
         stream.write(json.dumps(dataclasses.asdict(failure)) + "\n")
 
 

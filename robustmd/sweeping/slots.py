@@ -1,0 +1,77 @@
+"""How many runs of a sweep have room side by side, and on which device each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from robustmd.errors import UserError
+
+_GIB_EACH = 1.0  # of memory, for a run: the processes of the small data sets take half of it
+
+
+def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> list[dict[str, str]]:
+    """The environment variables of every process: as many as runs go side by side, at least one.
+
+    Args:
+        device: `runtime.device`.
+        runs: how many there are.
+        n_jobs: how many the user wants; None: one a core, or `per_device` on each GPU, and no more
+            than the memory holds.
+        per_device: runs that share a GPU.
+
+    Raises:
+        UserError: n_jobs or per_device is no whole number >= 1.
+    """
+    for name, number in (("jobs", n_jobs), ("jobs_per_device", per_device)):
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise UserError(f"{name}={number}: must be a whole number >= 1")
+    if runs == 1 or n_jobs == 1:
+        return [{}]
+    gpus = [] if device == "cpu" else _gpus(device)
+    if gpus:
+        wanted = n_jobs or len(gpus) * per_device
+        return [{"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} for i in range(min(wanted, runs))]
+    wanted = min(n_jobs or _cores(), runs)
+    one_thread = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    return [one_thread] * (wanted if n_jobs else _that_fit(wanted))
+
+
+def _that_fit(wanted: int) -> int:
+    available = _available_gib()
+    fit = wanted if available is None else max(1, min(wanted, int(available / _GIB_EACH)))
+    if fit < wanted:
+        line = (
+            f"{available:.1f} GiB of memory are free: {fit} runs side by side in place of {wanted}"
+        )
+        print(f"{line}; jobs=N takes N", file=sys.stderr)  # noqa: T201
+    return fit
+
+
+def _gpus(device: str) -> list[str]:
+    """The indices of the GPUs that runs may use; none where they run on the CPU."""
+    import torch  # noqa: PLC0415 - takes seconds, and only a sweep asks
+
+    if not torch.cuda.is_available():
+        return []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = visible.split(",") if visible else [str(i) for i in range(torch.cuda.device_count())]
+    _, colon, index = device.partition(":")
+    return [names[int(index)]] if colon else names
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _available_gib() -> float | None:
+    """Memory that is free or can be freed; None where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    kib = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if kib is None else int(kib) / 2**20

@@ -1,0 +1,155 @@
+"""Processes that work through jobs side by side: what each says, how each ends.
+
+A worker imports torch once and takes one job after another. What it prints comes back line by line.
+One that dies takes its own job along and no other; when the parent dies, every worker stops at its
+next checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+Task = Callable[[Any], Any]
+_ORPHANED = 45.0  # seconds that a worker without a parent has for its checkpoint
+
+
+@dataclass(frozen=True)
+class End:
+    """How a job ended.
+
+    value: what the task returned. exit_code: not None where it asked for the end of everything.
+    killed_by: the name of the signal that ended the process, or its exit code; None: it lives.
+    """
+
+    value: Any = None
+    exit_code: int | None = None
+    killed_by: str | None = None
+
+
+class Worker:
+    """One process, and the number of the job that it has; None while it waits.
+
+    Args:
+        task: called with each job; picklable by its name.
+        environment: variables that the process gets beside the parent's.
+    """
+
+    def __init__(self, task: Task, environment: Mapping[str, str]) -> None:
+        context = get_context("spawn")
+        self._jobs, theirs = context.Pipe()
+        self.output, writing = context.Pipe(duplex=False)
+        with _variables(environment):
+            self._process = context.Process(target=_work, args=(task, theirs, writing))
+            self._process.start()
+        theirs.close()
+        writing.close()
+        self.job: int | None = None
+        self._text = b""
+
+    @property
+    def awaited(self) -> list[Any]:
+        """What `multiprocessing.connection.wait` waits for."""
+        open_ones = [one for one in (self._jobs, self.output) if not one.closed]
+        return [*open_ones, self._process.sentinel]
+
+    def give(self, number: int, job: Any) -> None:
+        """Let it begin a job."""
+        self.job = number
+        with suppress(OSError):  # it has died: `end` says so
+            self._jobs.send(job)
+
+    def lines(self) -> Iterator[str]:
+        """The whole lines that it has printed since the last call."""
+        while not self.output.closed and self.output.poll():
+            piece = os.read(self.output.fileno(), 1 << 16)
+            if not piece:
+                self.output.close()
+            *whole, self._text = (self._text + piece).replace(b"\r\n", b"\n").split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in whole)
+
+    def end(self) -> End | None:
+        """How its job ended; None while it has not."""
+        with suppress(EOFError, OSError):
+            if self._jobs.poll():
+                self.job = None
+                return End(*self._jobs.recv())
+        if self._process.is_alive():
+            return None
+        self._process.join()
+        self.job = None
+        return End(killed_by=_how(self._process.exitcode))
+
+    def signal(self, number: int) -> None:
+        """Pass a signal on, as Ctrl-C to be taken at the next checkpoint."""
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid or 0, number)
+
+    def close(self, patience: float = 5.0) -> None:
+        """Let an idle process go, and end one that does not."""
+        self._jobs.close()
+        self._process.join(patience)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self.output.close()
+
+
+def _work(task: Task, jobs: Connection, output: Connection) -> None:
+    """The process's whole life."""
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        os.dup2(output.fileno(), descriptor)
+        setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+    output.close()
+    # Between two jobs a Ctrl-C is the parent's alone; within one, training takes it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_stop_without_parent, daemon=True).start()
+    while True:
+        try:
+            job = jobs.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer: tuple[Any, int | None] = (task(job), None)
+        except SystemExit as stop:
+            answer = (None, stop.code if isinstance(stop.code, int) else 1)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        jobs.send(answer)
+
+
+def _stop_without_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_ORPHANED)
+    os._exit(1)
+
+
+def _how(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        with suppress(ValueError):
+            return signal.Signals(-exit_code).name
+    return f"exit code {exit_code}"
+
+
+@contextmanager
+def _variables(changed: Mapping[str, str]) -> Iterator[None]:
+    """The environment, changed for as long as a process starts."""
+    before = dict(os.environ)
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,25 @@
+"""Tasks for processes that tests start; by name, so that a new process finds them."""
+
+import os
+import signal
+import sys
+import time
+
+
+def answer(job):
+    """Do what the job says."""
+    kind, given = job
+    if kind == "print":
+        print(given)
+        print("to the other stream", file=sys.stderr)
+    if kind == "variable":
+        return os.environ[given]
+    if kind == "leave":
+        raise SystemExit(given)
+    if kind == "die":
+        print("last words", flush=True)
+        os.kill(os.getpid(), signal.Signals[given])
+    if kind == "sleep":
+        print(os.getpid(), flush=True)
+        time.sleep(given)
+    return given

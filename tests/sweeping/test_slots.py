@@ -1,0 +1,66 @@
+"""How many runs go side by side."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from robustmd.errors import UserError
+from robustmd.sweeping import slots as module
+from robustmd.sweeping.slots import slots
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_cores", lambda: 4)
+    monkeypatch.setattr(module, "_available_gib", lambda: 100.0)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize(
+    ("runs", "n_jobs", "places"), [(9, None, 4), (2, None, 2), (9, 6, 6), (9, 1, 1), (1, 6, 1)]
+)
+def test_one_a_core_unless_asked(runs: int, n_jobs: int | None, places: int) -> None:
+    found = slots("cpu", runs, n_jobs)
+    assert len(found) == places
+    assert places == 1 or found == [ONE_THREAD] * places
+
+
+@pytest.mark.usefixtures("cores")
+def test_no_more_than_the_memory_holds_and_a_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "_available_gib", lambda: 2.5)
+    assert len(slots("cpu", 9)) == 2
+    assert capsys.readouterr().err == (
+        "2.5 GiB of memory are free: 2 runs side by side in place of 4; jobs=N takes N\n"
+    )
+    assert len(slots("cpu", 9, 4)) == 4  # who asks for it gets it
+    monkeypatch.setattr(module, "_available_gib", lambda: 0.2)
+    assert slots("cpu", 9) == [ONE_THREAD]
+
+
+@pytest.mark.usefixtures("cores")
+def test_every_gpu_has_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+
+    def devices(*given: Any) -> list[str]:
+        return [place["CUDA_VISIBLE_DEVICES"] for place in slots(*given)]
+
+    assert devices("auto", 9) == ["0", "1"]
+    assert devices("auto", 9, None, 2) == ["0", "1", "0", "1"]
+    assert devices("cuda:1", 9, 3) == ["1", "1", "1"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert devices("cuda", 9) == ["5", "7"]
+    assert slots("cpu", 2) == [ONE_THREAD] * 2
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "two"])
+def test_another_number_is_refused(given: Any) -> None:
+    with pytest.raises(UserError, match=r"^jobs=.*: must be a whole number >= 1"):
+        slots("cpu", 2, given)
