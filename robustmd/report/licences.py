@@ -23,11 +23,8 @@ def may_be_shown(licence: str) -> bool:
 
 def licences_of(section: Section) -> dict[str, str]:
     """{domain: licence}, as the section's first run that records any has it; else `UNKNOWN`."""
-    for run in section.runs:
-        found = _recorded(run)
-        if found:
-            return {name: found.get(name) or UNKNOWN for name in run.measured}
-    return dict.fromkeys(section.runs[0].measured, UNKNOWN)
+    found: dict[str, str] = next(filter(None, map(_recorded, section.runs)), {})
+    return {name: found.get(name, UNKNOWN) for name in section.runs[0].measured}
 
 
 def _recorded(run: Run) -> dict[str, str]:

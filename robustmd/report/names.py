@@ -5,6 +5,7 @@ Of more they show the worst, the worst tenth and the mean; the numbers of each a
 table.csv and runs.csv.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -44,7 +45,7 @@ _LATEX = {
     "σ": r"$\sigma$",
     "η": r"$\eta$",
 }
-_MARKDOWN = frozenset("\\`*[]<>|~$")
+_MARKDOWN = re.compile(r"[\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def latex(text: str) -> str:
@@ -62,18 +63,7 @@ def _latex_character(character: str) -> str:
 
 def markdown(text: str) -> str:
     """Text as Markdown shows it, also inside a table; an underscore inside a word needs nothing."""
-    line = clean(text)
-    return "".join(_markdown_character(line, i) for i in range(len(line)))
-
-
-def _markdown_character(line: str, index: int) -> str:
-    character = line[index]
-    if character == "&":
-        return "&amp;"
-    inside_word = line[max(index - 1, 0)].isalnum() and line[index + 1 : index + 2].isalnum()
-    if character in _MARKDOWN or (character == "_" and not inside_word):
-        return "\\" + character
-    return character
+    return _MARKDOWN.sub(r"\\\g<0>", clean(text)).replace("&", "&amp;")
 
 
 def is_many(domains: Sequence[object]) -> bool:

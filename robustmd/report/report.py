@@ -1,9 +1,8 @@
 """From a folder of runs to a folder with tables, figures and pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from robustmd.errors import UserError
 from robustmd.report.compare import TreeComparison, compare_markdown, compare_trees, pairings_sheet
@@ -25,9 +24,6 @@ from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet
 from robustmd.runs.files import write_atomically
 from robustmd.runs.reader import Problem
-
-PAGE = "README.md"
-HTML = "index.html"
 
 
 @dataclass(frozen=True)
@@ -79,17 +75,15 @@ def write_report(
     written: list[Path] = []
     files: dict[str, SectionFiles] = {}
     for one in report.sections:
-        folder = out / one.section.folder
-        tables = one.sheets
-        written += [_write_sheets(folder / name, sheets) for name, sheets in tables.items()]
+        folder, tables = out / one.section.folder, one.sheets
+        written += _write_tables(folder, tables)
         drawn, images = _figures(one, folder)
         files[one.section.folder] = SectionFiles(tuple(tables), tuple(drawn))
         written += images
     for table in report.leave_one_out:
-        folder = out / table.folder
-        written += [_write_sheets(folder / n, sheets) for n, sheets in table_files(table).items()]
-    page_path = _write(out / PAGE, page_markdown(report, files))
-    html_path = _write(out / HTML, write_html(report, files))
+        written += _write_tables(out / table.folder, table_files(table))
+    page_path = _write(out / "README.md", page_markdown(report, files))
+    html_path = _write(out / "index.html", write_html(report, files))
     every = (page_path, html_path, *written)
     remove_stale(out, every)
     _write(out / LIST, list_text(out, every))
@@ -107,10 +101,10 @@ def write_comparison(
     return found, tuple(_write(out / name, text) for name, text in contents.items())
 
 
-def _write_sheets(path: Path, sheets: Sequence[Sheet]) -> Path:
-    """In the format that the file's name ends with."""
-    render = FILES[path.suffix.removeprefix(".")]
-    return _write(path, "\n".join(map(render, sheets)))
+def _write_tables(folder: Path, tables: Mapping[str, Sequence[Sheet]]) -> list[Path]:
+    """{file: its tables}, each in the format that the file's name ends with."""
+    texts = {name: map(FILES[name.rpartition(".")[2]], sheets) for name, sheets in tables.items()}
+    return [_write(folder / name, "\n".join(parts)) for name, parts in texts.items()]
 
 
 def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Path]]:
@@ -126,13 +120,9 @@ def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Pa
 
 def _write(path: Path, content: str | bytes) -> Path:
     body = content.encode("utf-8") if isinstance(content, str) else content
-
-    def put(stream: IO[bytes]) -> None:
-        stream.write(body)
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, put)
+        write_atomically(path, lambda stream: stream.write(body))
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror}); name another folder with --out"
