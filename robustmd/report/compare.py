@@ -18,11 +18,10 @@ from robustmd.report.quantities import (
     table_quantities,
     unseen_quantities,
 )
-from robustmd.report.renderers import to_markdown
+from robustmd.report.renderers import markdown_templates
 from robustmd.report.selection import Selection
 from robustmd.report.settings_key import FINGERPRINT, UNSET, differing
 from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
-from robustmd.report.templating import markdown_templates
 from robustmd.report.verdict import Difference, difference, unpaired_difference
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
@@ -255,7 +254,7 @@ def compare_markdown(found: TreeComparison) -> str:
         (f"{data}: {label}", pairings_sheet(ones))
         for (data, label), ones in groupby(found.pairings, key=lambda one: (one.data, one.label))
     ]
-    template = markdown_templates(to_markdown).get_template("compare.md.j2")
+    template = markdown_templates().get_template("compare.md.j2")
     return template.render(found=found, environment=environment, rows=rows).rstrip("\n") + "\n"
 
 

@@ -13,13 +13,13 @@ from robustmd.report.fair import Fair, choices_sheet, fair
 from robustmd.report.front import Front, front, front_sheet
 from robustmd.report.leave_one_out import LeaveOneOut, leave_one_out
 from robustmd.report.manifest import own_folders
-from robustmd.report.missing import Missing, missing_runs
+from robustmd.report.missing import Missing, missing_runs, missing_sheet
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.regret import RegretRow, regret_rows, regret_sheet, unreadable_regrets
 from robustmd.report.run_list import RunEntry, left_out_entry, runs_sheet, section_entries
 from robustmd.report.selection import Selection
-from robustmd.report.sheet import Sheet
+from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.report.table import Table, build_table
 from robustmd.runs.reader import Collection, collect
 from robustmd.runs.run import Problem
@@ -35,13 +35,15 @@ LEFT_OUT = {
 @dataclass(frozen=True)
 class DrawnFile:
     """One figure of a section, as it lies in the report: <folder>/<name>.png and .pdf. `alt` is
-    what someone who cannot see it should know."""
+    what someone who cannot see it should know; `width` and `height` are pixels of the page."""
 
     name: str
     title: str
     caption: str
+    alt: str
     png: bytes
-    alt: str = ""
+    width: int
+    height: int
 
 
 @dataclass(frozen=True)
@@ -75,22 +77,32 @@ class SectionReport:
     further: Sheet | None = None
 
     @property
+    def parts(self) -> Mapping[str, Sequence[Sheet]]:
+        """{title: the tables below it}: what every page and the terminal have after the results."""
+        paired, regrets = self._paired, self._regrets
+        found = {
+            f"Paired differences to {self.section.baseline}": [paired] if paired else [],
+            "The fair protocol": self.fair.sheets if self.fair else [],
+            "Missing": [missing_sheet(self.missing)] if self.missing else [],
+            "Further metrics": [self.further] if self.further else [],
+            "Regret of the adversary": [regrets] if regrets else [],
+            "Compute": [compute_sheet(self.compute)],
+        }
+        return {title: sheets for title, sheets in found.items() if sheets}
+
+    @property
     def sheets(self) -> Mapping[str, Sequence[Sheet]]:
         """{file in the section's folder: the tables in it}."""
-        spread = self.table.spread
         found = {
             **table_files(self.table),
             "runs.csv": [runs_sheet(self.section)],
             "compute.csv": [compute_sheet(self.compute)],
+            **_in("paired", "md csv", self._paired),
+            **_in("regret", "md csv", self._regrets),
+            **_in("metrics", "md tex csv", self.further),
         }
         if self.table.is_many:
-            found["domains.csv"] = [domains_sheet(self.section, spread)]
-        if self.comparisons:
-            found |= _in("paired", "md csv", paired_sheet(self.comparisons, self.table.selection))
-        if self.regrets:
-            found |= _in("regret", "md csv", regret_sheet(self.regrets))
-        if self.further is not None:
-            found |= _in("metrics", "md tex csv", self.further)
+            found["domains.csv"] = [domains_sheet(self.section, self.table.spread)]
         if self.fair is not None:
             found["fair.md"] = self.fair.sheets
             found["fair.tex"] = self.fair.sheets[:2]
@@ -98,8 +110,18 @@ class SectionReport:
             found["fair_choices.csv"] = [choices_sheet(self.fair)]
             found["fair_paired.csv"] = [self.fair.paired]
         if self.front is not None:
-            found["static_front.csv"] = [front_sheet(self.front, spread)]
+            found["static_front.csv"] = [front_sheet(self.front, self.table.spread)]
         return found
+
+    @property
+    def _paired(self) -> Sheet | None:
+        if not self.comparisons:
+            return None
+        return paired_sheet(self.comparisons, self.table.selection)
+
+    @property
+    def _regrets(self) -> Sheet | None:
+        return regret_sheet(self.regrets) if self.regrets else None
 
 
 @dataclass(frozen=True)
@@ -122,8 +144,18 @@ def table_files(table: Table) -> dict[str, Sequence[Sheet]]:
     return _in("table", "md tex csv", table.sheet)
 
 
-def _in(name: str, formats: str, sheet: Sheet) -> dict[str, Sequence[Sheet]]:
-    return {f"{name}.{kind}": [sheet] for kind in formats.split()}
+def _in(name: str, formats: str, sheet: Sheet | None) -> dict[str, Sequence[Sheet]]:
+    return {f"{name}.{kind}": [sheet] for kind in formats.split()} if sheet else {}
+
+
+def problems_sheet(report: Report) -> Sheet:
+    """What is in no table, and why."""
+    fields = [
+        field("path", lambda one: relative(one.path, report.outputs)),
+        field("", lambda one: LEFT_OUT[one.scope]),
+        field("reason", lambda one: one.reason, kind="long"),
+    ]
+    return make_sheet("left out", report.problems, fields)
 
 
 def make_report(
@@ -150,9 +182,8 @@ def make_report(
     entries = [entry for one in made for entry in one.entries]
     listed = {entry.path for entry in entries}
     for problem in problems:
-        path = clean(relative(problem.path, collection.outputs))
-        if problem.scope == "run" and path not in listed:
-            entries.append(left_out_entry(problem, collection.outputs))
+        if problem.scope == "run" and problem.path not in listed:
+            entries.append(left_out_entry(problem))
     apart = leave_one_out(found, selection, spread)
     return Report(collection.outputs, out, selection, spread, made, apart, problems, tuple(entries))
 

@@ -2,8 +2,8 @@
 what must be known of a row though no run says it."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Literal
 
 from robustmd.report.aggregate import Group, seed_of
@@ -15,6 +15,7 @@ _NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|\.\d)"
 
 MOST = 50  # a run that we made says fewer
 Kind = Literal["warnings", "notes"]
+_Words = tuple[str | None, ...]  # None stands for a number
 
 
 def said(run: Run, kind: Kind) -> list[str]:
@@ -32,41 +33,37 @@ def messages(runs: Sequence[Run], kind: Kind) -> tuple[str, ...]:
     Messages that differ in their numbers alone are one message, with the range of each number; the
     names of domains count as words.
     """
-    spoken: dict[tuple[str, ...], dict[int, list[list[str]]]] = {}
+    spoken: dict[_Words, list[list[str]]] = defaultdict(list)
+    speakers: dict[_Words, set[int]] = defaultdict(set)
     for place, run in enumerate(runs):
+        longest_first = sorted(filter(None, run.measured), key=len, reverse=True)
+        names = [rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first]
+        # Splits into text and, in every second place, a name or a number.
+        token = re.compile(f"({'|'.join([*names, _NUMBER])})")
         for line in said(run, kind):
-            words, numbers = _split(line, run.measured)
-            spoken.setdefault(words, {}).setdefault(place, []).append(numbers)
-    of = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+            parts = token.split(line)
+            words = tuple(None if _is_number(part, run) else part for part in parts)
+            spoken[words].append([part for part in parts if _is_number(part, run)])
+            speakers[words].add(place)
     return tuple(
-        f"{_joined(words, [numbers for lines in by_run.values() for numbers in lines])} "
-        f"({len(by_run)} of {of})"
-        for words, by_run in spoken.items()
+        f"{_joined(words, numbers)} ({len(speakers[words])} of {_count(runs)})"
+        for words, numbers in spoken.items()
     )
 
 
-def _split(line: str, domains: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
-    """The words between the numbers (one more than there are numbers), and the numbers."""
-    longest_first = sorted(filter(None, domains), key=len, reverse=True)
-    names = [rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first]
-    words, numbers, end = [""], [], 0
-    for found in re.finditer("|".join([*names, f"({_NUMBER})"]), line):
-        words[-1] += line[end : found.start()]
-        if found[1] is None:
-            words[-1] += found[0]
-        else:
-            numbers.append(found[0])
-            words.append("")
-        end = found.end()
-    words[-1] += line[end:]
-    return tuple(words), numbers
+def _is_number(part: str, run: Run) -> bool:
+    return part not in run.measured and re.fullmatch(_NUMBER, part) is not None
 
 
-def _joined(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:
+def _count(runs: Sequence[Run]) -> str:
+    return f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+
+
+def _joined(words: _Words, numbers: Sequence[Sequence[str]]) -> str:
     """The message again: a number where all agree, else the smallest and the largest."""
     ranges = (sorted(set(column), key=float) for column in zip(*numbers, strict=True))
-    shown = [one[0] if len(one) == 1 else f"{one[0]}–{one[-1]}" for one in ranges]
-    return words[0] + "".join(a + b for a, b in zip(shown, words[1:], strict=True))
+    shown = iter([one[0] if len(one) == 1 else f"{one[0]}–{one[-1]}" for one in ranges])
+    return "".join(next(shown) if word is None else word for word in words)
 
 
 def other_warnings(group: Group) -> tuple[str, ...]:
@@ -77,7 +74,6 @@ def other_warnings(group: Group) -> tuple[str, ...]:
     )
     tested = (constant_of(run.summary).get("test", ()) for run in group.runs)
     found = Counter(domain for domains in tested for domain in domains)
-    of = f"{len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
-    where = [f"{domain} ({count} of {of})" for domain, count in found.items()]
+    where = [f"{domain} ({count} of {_count(group.runs)})" for domain, count in found.items()]
     constant = [f"predicts one class for every test image of {some_text(where)}"] if where else []
     return (*lost, *constant)

@@ -7,7 +7,7 @@ difference of two means.
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
@@ -92,13 +92,6 @@ class Comparison:
             return "–"
         low, high = (difference_text(self.quantity.metric, x) for x in self.difference.interval)
         return f"[{low}, {high}]"
-
-    @property
-    def sentence(self) -> str:
-        """ "opt − even, worst training loss: −0.512 nats [−0.66, −0.36], p = …, n = 9: better"."""
-        interval = "no interval" if self.difference.interval is None else self.interval_text
-        numbers = f"{self.mean_text} {self.unit} {interval}, {self.p_text}, n = {self.difference.n}"
-        return f"{self.method} − {self.reference}, {self.what}: {numbers}: {self.said}"
 
 
 def _p_text(p: float) -> str:
@@ -186,27 +179,12 @@ class Forest:
         is_mean = any(price and price.note == MEAN for _, price in self.rows)
         return MEAN if is_mean else f"{self.baseline}’s best domain"
 
-    @property
-    def scales(self) -> tuple[float, float]:
-        """Points that drawings of gains and of prices reach to."""
-        gains = [gain for gain, _ in self.rows]
-        return _scale(gains), _scale([price for _, price in self.rows if price] or gains)
-
 
 def forest(found: Sequence[Comparison]) -> Forest | None:
     """None where nothing can be compared."""
     prices = {one.method: one for one in found if one.note}
     gains = [one for one in found if one.quantity == WORST_TEST_ACCURACY]
     return Forest(tuple((one, prices.get(one.method)) for one in gains)) if gains else None
-
-
-def _scale(rows: Iterable[Comparison]) -> float:
-    """All intervals, but no more than four times the largest mean, so that two seeds that disagree
-    do not make the rest invisible."""
-    rows = list(rows)
-    means = max(max(abs(one.difference.mean), one.margin) for one in rows)
-    ends = [abs(end) for one in rows for end in one.difference.interval or ()]
-    return 1.15 * min(max([means, *ends]), 4 * means)
 
 
 def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = ALIKE) -> Sheet:

@@ -15,10 +15,9 @@ from robustmd.report.content import (
     table_files,
 )
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures import draw_all, image_bytes
+from robustmd.report.figures import draw_all, image_bytes, shown_size
 from robustmd.report.manifest import LIST, list_text, remove_stale
-from robustmd.report.page import page_markdown
-from robustmd.report.page_html import write_html
+from robustmd.report.page import page_html, page_markdown
 from robustmd.report.renderers import FILES, to_csv
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet
@@ -83,7 +82,7 @@ def write_report(
     for table in report.leave_one_out:
         written += _write_tables(out / table.folder, table_files(table))
     page_path = _write(out / "README.md", page_markdown(report, files))
-    html_path = _write(out / "index.html", write_html(report, files))
+    html_path = _write(out / "index.html", page_html(report, files))
     every = (page_path, html_path, *written)
     remove_stale(out, every)
     _write(out / LIST, list_text(out, every))
@@ -112,7 +111,8 @@ def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Pa
     drawn, files = [], []
     for figure in draw_all(one):
         png = image_bytes(figure.figure, "png")
-        drawn.append(DrawnFile(figure.name, figure.title, figure.caption, png, figure.alt))
+        words = (figure.name, figure.title, figure.caption, figure.alt)
+        drawn.append(DrawnFile(*words, png, *shown_size(figure.figure)))
         files.append(_write(folder / f"{figure.name}.png", png))
         files.append(_write(folder / f"{figure.name}.pdf", image_bytes(figure.figure, "pdf")))
     return drawn, files

@@ -75,6 +75,28 @@ class Sheet:
         """Places of the columns that a reader is shown."""
         return tuple(i for i, column in enumerate(self.columns) if column.title is not None)
 
+    @property
+    def head(self) -> list[Column]:
+        """The columns that a reader is shown."""
+        return [self.columns[place] for place in self.shown]
+
+    @property
+    def body(self) -> list[tuple[Row, list[tuple[Column, Cell, str]]]]:
+        """Each row, and what a reader is shown of it: (column, cell, text). Its name says what must
+        be known beside it."""
+        found = []
+        for row in self.rows:
+            cells = [
+                (column, row.cells[i]) for i, column in zip(self.shown, self.head, strict=True)
+            ]
+            texts = [
+                cell.whole(" ± " if column.kind == "number" else " ") for column, cell in cells
+            ]
+            texts[0] += " (published)" * row.published + f" {WARNED}" * row.warned
+            line = [(*both, text) for both, text in zip(cells, texts, strict=True)]
+            found.append((row, line))
+        return found
+
     def arranged(self, titles: Mapping[str, str | None]) -> "Sheet":
         """The columns of these names in a CSV file, in this order and with these titles; None: with
         the title that it has."""

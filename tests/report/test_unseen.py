@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shlex
 import statistics
 from types import SimpleNamespace
 
@@ -232,19 +231,3 @@ def test_settings_that_differ_are_rows_of_their_own_and_need_every_domain(output
     found, _ = sections(collect(outputs.root).runs)
     tables = leave_one_out(found, Selection(), "std")
     assert [row.label for table in tables for row in table.rows] == expected
-
-
-def test_the_command_on_the_page_keeps_the_same_domain_out(outputs, tmp_path, tables_only):
-    train = dict.fromkeys(("a", "b", "c; touch x"), (0.5, 80.0))
-    outputs.run("even", data="folder", unseen=["c; touch x"], train=train)
-    text = write_report(outputs.root, tmp_path / "report").page.read_text("utf-8")
-    (command,) = (part for part in text.split("`") if part.startswith("robustmd train -m"))
-    words = ["-m", "data=folder", "data.unseen=['c; touch x']", "method=even,opt", "seed=0,1,2"]
-    assert shlex.split(command) == ["robustmd", "train", *words]
-
-
-def test_a_name_that_leads_out_of_conf_makes_no_command(outputs, tmp_path, tables_only):
-    outputs.run("even", data="../x")
-    page = write_report(outputs.root, tmp_path / "report").page.read_text("utf-8")
-    assert "not known: data=../x" in page
-    assert "robustmd train" not in page

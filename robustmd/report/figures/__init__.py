@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from robustmd import fonts
 from robustmd.report.figures import bars, examples, lam, losses, planes, weights
-from robustmd.report.figures.drawing import Drawing, image_bytes
+from robustmd.report.figures.drawing import Drawing, image_bytes, shown_size
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.names import clean
 from robustmd.report.style import not_drawable
@@ -21,7 +21,7 @@ from robustmd.report.style import not_drawable
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawing", "draw_all", "image_bytes"]
+__all__ = ["Drawing", "draw_all", "image_bytes", "shown_size"]
 
 FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,

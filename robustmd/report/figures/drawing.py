@@ -47,6 +47,12 @@ def image_bytes(figure: Figure, kind: str) -> bytes:
     return out.getvalue()
 
 
+def shown_size(figure: Figure) -> tuple[int, int]:
+    """(width, height) in pixels of a page; the file has twice as many, sharp on dense screens."""
+    width, height = figure.get_size_inches()
+    return round(80 * width), round(80 * height)
+
+
 def grid(
     title: str,
     count: int,
