@@ -60,8 +60,8 @@ class Settings:
         return tuple(domains)
 
     def settled(self, trained: Sequence[str]) -> Self:
-        """Of a method: the same for these domains, checked against them, numbers in place of what
-        stands for them. Raises UserError."""
+        """Of a method or backbone: the same for these domains, checked against them, numbers in
+        place of what stands for them. Raises UserError."""
         return self
 
     def filled(self, runs: FinishedRuns) -> tuple[Self, str]:
@@ -155,6 +155,8 @@ class Registry(Mapping[str, "type[Settings]"]):
             if not callable(getattr(schema, self._needs, None)):
                 raise UserError(f"{what}: the class lacks the method {self._needs}")
             own = inspect.get_annotations(schema)
+            for taken in own.keys() & self._common.keys():
+                raise UserError(f"{what}: every {self.group} has the key {taken}; rename yours")
             if "__dataclass_fields__" in vars(schema):  # a dataclass already: it is made anew
                 for item in (one for one in fields(schema) if one.name in own):
                     setattr(schema, item.name, item)
@@ -256,7 +258,9 @@ def backbone(
 
     Args:
         name: an identifier that no other backbone has.
-        head: the module, by its name in the model, that weights from a file leave alone.
+        head: the last layers by their module's name in the model, which weights from a file leave
+            alone and which learn where the features are frozen; None: the one layer whose size is
+            the number of classes.
         smallest: pixels of the smallest image side it can take, >= 1.
         order: its place in lists; None: after those that have one, by name.
     """

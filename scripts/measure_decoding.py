@@ -102,8 +102,8 @@ def _child(root: Path, cache: Path, size: int, cores: int) -> None:
 def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 56) -> None:
     """A batch of two domains, one tenfold, against forward, backward and step; one thread."""
     import torch  # noqa: PLC0415
+    from torchvision.models import resnet18  # noqa: PLC0415
 
-    from robustmd.backbones.networks.resnet import ResNet18  # noqa: PLC0415
     from robustmd.data_sets.pets import EXPANSION  # noqa: PLC0415
     from robustmd.domains.domain import Domain, DomainSet, Examples  # noqa: PLC0415
     from robustmd.domains.examples import Views  # noqa: PLC0415
@@ -122,7 +122,7 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
     device = torch.device("cpu")
     pool = TrainingPool([*resident_splits(found, device)["train"].values()])
     batches = BatchStream.of({d.name: d.train for d in found}, 2 * share, 0)
-    model = ResNet18(24).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model = resnet18(num_classes=24).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9)
     spent = []
     for iteration in range(iterations):

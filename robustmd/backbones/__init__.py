@@ -5,10 +5,12 @@ Every module here is imported, so that a new file is a new backbone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
+from robustmd.backbones.library import Library
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
 
@@ -34,6 +36,8 @@ def build_backbone(backbone: Any, facts: BackboneFacts) -> nn.Module:
             f"it needs at least {smallest}×{smallest}"
         )
     try:
+        if isinstance(backbone, Library):
+            backbone.check_images(facts)
         model = backbone.build(facts)
     except ValueError as error:
         raise UserError(f"backbone={backbone.name}: {error}") from None
@@ -43,3 +47,31 @@ def build_backbone(backbone: Any, facts: BackboneFacts) -> nn.Module:
             "torch.nn.Module"
         )
     return model
+
+
+def head_of(backbone: Any, facts: BackboneFacts) -> str:
+    """The head's name in the model: as the decorator said it, else the one layer whose size follows
+    the number of classes.
+
+    Raises:
+        UserError: there is not one such layer, or the model cannot be built without memory.
+    """
+    from robustmd.backbones.networks.changes import without_numbers  # noqa: PLC0415 - as above
+
+    said: str | None = BACKBONES.flag(backbone.name, "head")
+    if said is not None:
+        return said
+    try:
+        more = replace(facts, num_classes=facts.num_classes + 1)
+        mine = without_numbers(lambda: backbone.build(facts)).state_dict()
+        larger = without_numbers(lambda: backbone.build(more)).state_dict()
+        layers = {k.rpartition(".")[0] for k in mine if mine[k].shape != larger[k].shape}
+    except (RuntimeError, KeyError):
+        layers = set()
+    if len(layers) != 1:
+        raise UserError(
+            f"backbone={backbone.name}: no one layer has the number of classes as its size, so "
+            "weights, freeze and dropout cannot tell the head; of a backbone of your own say it: "
+            f'@robustmd.backbone("{backbone.name}", head=NAME)'
+        )
+    return layers.pop()

@@ -1,29 +1,34 @@
-"""`backbone=resnet18`: torchvision's."""
+"""`backbone=resnet18`: torchvision's, on ImageNet's scale whatever its weights."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from robustmd.config.paths import whole
-from robustmd.config.ranges import WEIGHTS
-from robustmd.registry import BackboneFacts, Settings, backbone, key
+from robustmd.backbones.library import Pretrained, Published
+from robustmd.backbones.torchvision import TorchVision
+from robustmd.config.ranges import WEIGHTS, key
+from robustmd.registry import BackboneFacts, backbone
 
 if TYPE_CHECKING:
     from torch import nn
 
+# Of ILSVRC2012's images in [0, 1], for red, green and blue: torchvision's own constants.
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
 
 @backbone("resnet18", head="fc", smallest=32, order=1)
-class ResNet18(Settings):
+class ResNet18(Pretrained):
     """`weights`: imagenet, none, or the path of a state dict, made absolute."""
 
     weights: str = key("imagenet", WEIGHTS)
 
-    def __post_init__(self) -> None:
-        """A relative path means another file elsewhere, so it must not be a run's identity."""
-        if self.weights not in ("imagenet", "none", ""):
-            self.weights = whole("backbone.weights", self.weights)
-
     def build(self, facts: BackboneFacts) -> nn.Module:
-        from robustmd.backbones.networks import resnet  # noqa: PLC0415 - torch takes seconds
+        from robustmd.backbones.networks.changes import scale_input  # noqa: PLC0415 - torch
 
-        return resnet.ResNet18(facts.num_classes)
+        model = TorchVision(model="resnet18").bare(facts)
+        scale_input(model, IMAGENET_MEAN, IMAGENET_STD)
+        return model
+
+    def published(self) -> Published:
+        return TorchVision(model="resnet18", weights="IMAGENET1K_V1").published()

@@ -4,6 +4,7 @@ the user, never the working directory."""
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from robustmd.errors import UserError
@@ -29,6 +30,11 @@ def whole(key: str, given: str) -> str:
     if missing:
         raise UserError(f"{key}={given}: there is no home folder {first}; write the path in full")
     return str(path.absolute())
+
+
+def names_weights(given: str) -> bool:
+    """Is `backbone.weights` a name, as none, pretrained or IMAGENET1K_V2? Else it is a path."""
+    return re.fullmatch(r"none|imagenet|pretrained|[A-Z][A-Z0-9_]*", given, re.ASCII) is not None
 
 
 def data_folder(given: str | None) -> str | None:

@@ -85,6 +85,10 @@ PARTS = Allowed(
 )
 COST = Allowed("null or a square matrix of numbers >= 0, one row a domain", _is_cost)
 WEIGHTS = Allowed("imagenet, none or the path of a state dict", bool)
+PUBLISHED_WEIGHTS = Allowed("none, a name of the library's or the path of a state dict", bool)
+RGB = Allowed(
+    "null or three numbers, of red, green and blue", lambda v: _are_numbers(v) and len(v) == 3
+)
 DEVICE = Allowed("auto, cpu, cuda, cuda:N or mps", _is_device)
 ANYTHING = Allowed("anything", lambda v: True)
 

@@ -179,8 +179,12 @@ def validate(config: Config) -> None:
         allowed: Allowed = item.metadata.get("allowed", ANYTHING)
         if value is not None and not allowed.holds(value):
             raise UserError(f"{name}={value}: must be {allowed.words}")
-    for option in (config.data, config.backbone, config.method):
-        option.check()
+    for group in OPTIONS:
+        option = getattr(config, group)
+        try:
+            option.check()
+        except ValueError as error:
+            raise UserError(f"{group}={option.name}: {error}") from None
     for name in config.evaluation.metrics:
         if name not in METRICS:
             raise UserError(
@@ -220,8 +224,8 @@ def settled(config: Config, domains: Sequence[str]) -> Settled:
     training = dataclasses.replace(
         config.training, domains_per_batch=None if drawn == most else asked
     )
-    method = config.method.settled(trained)
-    config = dataclasses.replace(config, training=training, method=method)
+    method, backbone = config.method.settled(trained), config.backbone.settled(trained)
+    config = dataclasses.replace(config, training=training, method=method, backbone=backbone)
     return Settled(config, trained, unseen, drawn)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from robustmd.config.identity import canonical, places_of
+from robustmd.config.paths import names_weights
 from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.runs.run import Run
 
@@ -61,7 +62,7 @@ def _without_places(flat: Settings, environment: Mapping[str, Any]) -> Settings:
         flat = flat.without(*places)
         flat |= {FILES: flat[FINGERPRINT], FINGERPRINT: f"that of {FILES}"}
     weights = environment.get("weights_sha256")
-    if weights and flat.get("backbone.weights") not in (None, "none", "imagenet"):
+    if weights and not names_weights(str(flat.get("backbone.weights", "none"))):
         flat["backbone.weights"] = f"sha256 {weights}"[:20]
     return flat
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from robustmd.config.paths import names_weights
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Config, leaves_of
 from robustmd.errors import printable
 from robustmd.runs.untrusted import Unreadable
@@ -21,7 +22,7 @@ from robustmd.runs.untrusted import Unreadable
 DEPTH = 4  # <outputs>/<data>/<method>/<8 hex>/seed=<n>
 CHANGING = ("training", "evaluation")  # what else can change a number
 PATHS = ("data.root", "data.manifest", "method.run", "paths.data", "paths.cache", "paths.outputs")
-WEIGHTS, NO_FILE = "backbone.weights", ("imagenet", "none", "")  # a path, or one of these
+WEIGHTS = "backbone.weights"  # a path, or a name
 NOT_REPEATED = ("force", "resume", "paths.outputs", "imports")  # no record brings code in
 LONGEST = 10_000  # characters of all settings; Hydra reads them within a second or two
 SHOWN = 80  # characters of an override that is refused
@@ -78,7 +79,7 @@ def _settled(text: str, folder: object) -> tuple[str, str]:
         own = key.partition(".")[0] in OPTIONS and key not in _known_keys()
         hint = "; a key of your own code is known with imports=[MODULE]" if own else ""
         raise Unreadable(f"{shown}: is no plain setting, so no command is made of it{hint}")
-    is_path = key in PATHS or (key == WEIGHTS and value not in NO_FILE)
+    is_path = key in PATHS or (key == WEIGHTS and value and not names_weights(str(value)))
     if not is_path or value is None or str(value).startswith(("/", "~")):
         return key, text
     if not isinstance(folder, str) or not Path(folder).is_absolute():

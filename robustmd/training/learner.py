@@ -20,7 +20,7 @@ from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
 from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
 from robustmd.methods import build_adversary
-from robustmd.registry import BACKBONES, METHODS, BackboneFacts, MethodFacts
+from robustmd.registry import METHODS, BackboneFacts, MethodFacts
 from robustmd.training.batches import content_hash, torch_seed
 
 Factor = Callable[[int], float]  # t -> η_t/η_0
@@ -149,8 +149,7 @@ def build_learner(
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
     seen = BackboneFacts(len(domains.classes), domains.image_size)
     model = build_backbone(config.backbone, seen)
-    head = BACKBONES.flag(config.backbone.name, "head")
-    notes = [load_weights(model, weights, head)] if weights else []
+    notes = [load_weights(model, weights, config.backbone, seen)] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     training, method = config.training, config.method
     facts = MethodFacts(num_trained, training.iterations, sizes)

@@ -11,12 +11,14 @@ import pytest
 import torch
 from torchvision.models import ResNet18_Weights, resnet18
 
+from robustmd.backbones import build_backbone
+from robustmd.backbones.library import Published
 from robustmd.backbones.networks.pretrained import WeightsFile, find_weights, load_weights
-from robustmd.backbones.networks.resnet import ResNet18
 from robustmd.errors import UserError
-from robustmd.registry import BACKBONES
+from robustmd.registry import BACKBONES, BackboneFacts
 
 NAME = "resnet18-f37072fd.pth"
+RESNET, FACTS = BACKBONES["resnet18"](weights="none"), BackboneFacts(24, (32, 32))
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +56,9 @@ def save(tmp_path: Path) -> Callable[[object], WeightsFile]:
 
 
 def test_all_weights_but_the_heads_are_taken(state, save) -> None:
-    model = ResNet18(24)
+    model = build_backbone(RESNET, FACTS)
     head = model.fc.weight.clone()
-    said = load_weights(model, save(state), "fc")
+    said = load_weights(model, save(state), RESNET, FACTS)
     for key, value in model.state_dict().items():
         assert key.startswith("fc.") or torch.equal(value, state[key])
     assert torch.equal(model.fc.weight, head)
@@ -67,7 +69,7 @@ def test_all_weights_but_the_heads_are_taken(state, save) -> None:
 def test_statistics_count_may_lack_and_the_head_too(state, save) -> None:
     """Files from before torch 0.4.1 lack the counts."""
     kept = {k: v for k, v in state.items() if "num_batches" not in k and not k.startswith("fc.")}
-    assert "no head" in load_weights(ResNet18(24), save(kept), "fc")
+    assert "no head" in load_weights(build_backbone(RESNET, FACTS), save(kept), RESNET, FACTS)
 
 
 def test_sha256_is_of_the_content(state, save, tmp_path) -> None:
@@ -82,10 +84,10 @@ def test_another_models_weights_are_refused_in_a_line(state, save, one_line) -> 
         ({**state, "conv1.weight": torch.zeros(64, 1, 7, 7)}, ["has conv1.weight [64, 1, 7, 7]"]),
         ({f"module.{k}": v for k, v in state.items()}, ["lacks bn1", "unknown module.bn1"]),
     ):
-        model = ResNet18(24)
+        model = build_backbone(RESNET, FACTS)
         before = model.conv1.weight.clone()
         with pytest.raises(UserError) as error:
-            load_weights(model, save(content), "fc")
+            load_weights(model, save(content), RESNET, FACTS)
         one_line(error, "backbone.weights=", "weights.pth", *words)
         assert torch.equal(model.conv1.weight, before)
 
@@ -122,7 +124,7 @@ def test_what_is_no_state_dict_is_refused_and_nothing_in_it_is_run(
 def test_a_missing_file_is_named(tmp_path, one_line) -> None:
     with pytest.raises(UserError) as error:
         find_weights(BACKBONES["resnet18"](weights=str(tmp_path / "no.pth")))
-    one_line(error, "no.pth", "No such file", "imagenet, none")
+    one_line(error, "no.pth", "No such file", "must be none")
 
 
 def test_none_and_other_backbones_begin_at_random() -> None:
@@ -145,14 +147,11 @@ def test_torchvisions_file_is_found_in_torchs_folder_offline(
     torch.save(state, place)
     with pytest.raises(UserError) as error:
         find_weights(backbone)
-    one_line(error, str(place), "not torchvision's file", "f37072fd")
+    one_line(error, str(place), "not the published file", "f37072fd")
     begins = hashlib.sha256(place.read_bytes()).hexdigest()[:8]
     right = place.with_name(f"resnet18-{begins}.pth")
     place.rename(right)
-    monkeypatch.setattr(
-        "robustmd.backbones.networks.pretrained._torchvision_url",
-        lambda: f"https://host/{right.name}",
-    )
+    monkeypatch.setattr(type(backbone), "published", lambda self: Published(right, "", begins))
     found = find_weights(backbone)
     assert found is not None
     assert found.path == right

@@ -4,14 +4,19 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 from torchvision.models import resnet18
 
 from robustmd.backbones import build_backbone
-from robustmd.backbones.networks.resnet import IMAGENET_MEAN, IMAGENET_STD, ResNet18
+from robustmd.backbones.resnet18 import IMAGENET_MEAN, IMAGENET_STD
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.learner import IterateAverage
 from robustmd.training.pixels import normalised
+
+
+def ResNet18(classes: int) -> nn.Module:  # noqa: N802
+    return build_backbone(BACKBONES["resnet18"](weights="none"), BackboneFacts(classes, (32, 32)))
 
 
 def test_it_has_torchvisions_parameters_by_name_and_number() -> None:
@@ -37,8 +42,10 @@ def test_it_computes_what_torchvisions_does_on_imagenets_scale(size: int) -> Non
 
 def test_its_input_map_is_neither_trained_nor_saved() -> None:
     model = ResNet18(3)
-    assert not {"scale", "shift"} & (model.state_dict().keys() | dict(model.named_parameters()))
-    assert model.to(torch.float64).scale.dtype == torch.float64
+    assert not {"input_scale", "input_shift"} & (
+        model.state_dict().keys() | dict(model.named_parameters())
+    )
+    assert model.to(torch.float64).input_scale.dtype == torch.float64
 
 
 def test_channels_last_stays_so_and_changes_nothing() -> None:
@@ -67,7 +74,8 @@ def test_averaged_weights_get_batch_norm_statistics_of_their_own() -> None:
     average.include(moved, 2)
     batches = [torch.randn(8, 3, 32, 32) for _ in range(3)]
     ready = average.ready(batches)
-    first = torch.stack([ready.conv1(torch.addcmul(ready.shift, b, ready.scale)) for b in batches])
+    scaled = [torch.addcmul(ready.input_shift, b, ready.input_scale) for b in batches]
+    first = torch.stack([ready.conv1(images) for images in scaled])
     torch.testing.assert_close(
         ready.bn1.running_mean, first.mean((0, 1, 3, 4)), rtol=1e-4, atol=1e-5
     )

@@ -11,7 +11,6 @@ from rich.console import Console
 from tiny import composed, summary
 from torchvision.models import resnet18
 
-from robustmd.backbones.networks.resnet import ResNet18
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.training import run as run_module
@@ -82,5 +81,5 @@ def test_a_run_begins_where_the_file_says(train, weights: Path) -> None:
     outcome, _ = train(f"backbone.weights={weights}", "training.learning_rate=1e-12")
     final = checkpoints.load_final_model(outcome.directory)
     begun = torch.load(weights, weights_only=True)
-    assert final.keys() == ResNet18(3).state_dict().keys()
+    assert final.keys() == resnet18().state_dict().keys()
     torch.testing.assert_close(final["layer4.1.conv2.weight"], begun["layer4.1.conv2.weight"])

@@ -1,4 +1,4 @@
-"""Weights that a model begins with: torchvision's from its usual cache, or a state dict's file."""
+"""Weights that a model begins with: published ones in a library's cache, or a state dict's."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import torch
 from torch import nn
 
+from robustmd.backbones import head_of
+from robustmd.backbones.library import Pretrained
+from robustmd.config.paths import names_weights
 from robustmd.errors import UserError
+from robustmd.registry import BackboneFacts
 
 BLOCK_BYTES = 1 << 22
 SHOWN = 3  # keys of a longer list in a message
@@ -30,50 +33,52 @@ class WeightsFile:
 def find_weights(backbone: Any) -> WeightsFile | None:
     """The file that `backbone.weights` means; None for "none" and for backbones without the key.
 
-    "imagenet": the file that torchvision itself would fetch, in torch's folder of checkpoints
-    ($TORCH_HOME/hub/checkpoints, else ~/.cache/torch/hub/checkpoints); nothing is fetched here.
+    Of published weights the file that their library itself would fetch, in the library's cache;
+    nothing is fetched here.
 
-    Raises UserError: it is not there, cannot be read, or is not torchvision's.
+    Raises UserError: it is not there, cannot be read, or is not the published one.
     """
     chosen = getattr(backbone, "weights", "none")
     if chosen == "none":
         return None
-    if chosen != "imagenet":
+    if not (isinstance(backbone, Pretrained) and names_weights(chosen)):
         given = WeightsFile(Path(chosen), _sha256(Path(chosen), chosen))
         _read(given.path)  # what is no state dict is refused before any work
         return given
-    url = _torchvision_url()
-    path = Path(torch.hub.get_dir()) / "checkpoints" / Path(urlsplit(url).path).name
+    try:
+        published = backbone.published()
+    except ValueError as error:
+        raise UserError(f"backbone={backbone.name}: {error}") from None
+    path, begins = published.path, published.begins
     if not path.is_file():
         raise UserError(
-            f"backbone.weights=imagenet: torchvision's file is not there; put {url} at {path}, "
-            "give a file with backbone.weights=PATH, or train from scratch with "
-            "backbone.weights=none"
+            f"backbone.weights={chosen}: their file is not there; {published.fetch}, give a file "
+            "with backbone.weights=PATH, or train from scratch with backbone.weights=none"
         )
     found = WeightsFile(path, _sha256(path, chosen))
-    begins = path.stem.rpartition("-")[2]  # torchvision's file names end in the checksum's start
     if not found.sha256.startswith(begins):
         raise UserError(
-            f"backbone.weights=imagenet: {path} is not torchvision's file, or not all of it (its "
-            f"sha256 begins with {found.sha256[:8]}, not {begins}); put {url} in its place"
+            f"backbone.weights={chosen}: {path} is not the published file, or not all of it (its "
+            f"sha256 begins with {found.sha256[:8]}, not {begins}); {published.fetch}"
         )
     return found
 
 
-def load_weights(model: nn.Module, weights: WeightsFile, head: str) -> str:
+def load_weights(
+    model: nn.Module, weights: WeightsFile, backbone: Any, facts: BackboneFacts
+) -> str:
     """Give the model a file's weights, all but its head's; returns what to tell about it.
 
     Args:
-        model: as built, with the head for the classes at hand, which stays as it is.
+        model: as `build_backbone` gives it, with a head for the classes at hand, which stays.
         weights: a state dict with the model's keys and shapes, the head's of any number of classes.
-        head: the name of the model's last layer, a linear one.
 
     Raises:
         UserError: another kind of file, or of another model; one line.
     """
-    state = _read(weights.path)
-    own = model.state_dict()
-    ends = {f"{head}.weight", f"{head}.bias"}
+    head, own = head_of(backbone, facts), model.state_dict()
+    state = _fitted(weights, backbone, facts)
+    ends = {key for key in (*own, *state) if key.startswith(f"{head}.")}
     optional = {key for key in own if key.endswith("num_batches_tracked")}  # not in old files
     missing = sorted(own.keys() - state.keys() - ends - optional)
     unknown = sorted(state.keys() - own.keys() - ends)
@@ -92,21 +97,28 @@ def load_weights(model: nn.Module, weights: WeightsFile, head: str) -> str:
             f"backbone.weights={weights.path}: no state dict of this model: it "
             f"{' and '.join(faults)}"
         )
-    kept = {key: value for key, value in state.items() if key not in ends}
-    model.load_state_dict({**own, **kept})
+    model.load_state_dict({**own, **{k: v for k, v in state.items() if k not in ends}})
     before = state.get(f"{head}.weight")
-    classes = "no head" if before is None else f"a head of {before.shape[0]:,} classes"
-    now = own[f"{head}.weight"].shape[0]
+    classes = "no head" if before is None else f"a head of {len(before):,} classes"
     return (
         f"weights of {weights.path} (sha256 {weights.sha256[:12]}); it has {classes}; "
-        f"a new, random head for {now} classes is in its place"
+        f"a new, random head for {facts.num_classes} classes is in its place"
     )
 
 
-def _torchvision_url() -> str:
-    from torchvision.models import ResNet18_Weights  # noqa: PLC0415 - takes seconds
-
-    return str(ResNet18_Weights.IMAGENET1K_V1.url)
+def _fitted(
+    weights: WeightsFile, backbone: Any, facts: BackboneFacts
+) -> Mapping[str, torch.Tensor]:
+    state = _read(weights.path)
+    if not isinstance(backbone, Pretrained):
+        return state
+    try:
+        return backbone.fitted(state, facts)
+    except Exception as error:  # over another model's weights a library may raise anything
+        line = str(error).strip().partition("\n")[0]
+        raise UserError(
+            f"backbone.weights={weights.path}: no state dict of this model ({line})"
+        ) from None
 
 
 def _sha256(path: Path, written: str) -> str:
@@ -117,8 +129,8 @@ def _sha256(path: Path, written: str) -> str:
                 digest.update(block)
     except OSError as error:
         raise UserError(
-            f"backbone.weights={written}: cannot read {path} ({error.strerror}); must be imagenet, "
-            "none or the path of a state dict"
+            f"backbone.weights={written}: cannot read {path} ({error.strerror}); must be none, "
+            "a name of published weights or the path of a state dict"
         ) from error
     return digest.hexdigest()
 
@@ -128,7 +140,12 @@ def _read(path: Path) -> Mapping[str, torch.Tensor]:
     try:
         with warnings.catch_warnings():  # of other pickle protocols: it is read or it is not
             warnings.simplefilter("ignore")
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            if path.suffix == ".safetensors":
+                from safetensors.torch import load_file  # noqa: PLC0415 - timm brings it
+
+                state: Any = load_file(path)
+            else:
+                state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # over bytes that are no state dict it may raise anything
         reason = str(error).strip().partition("\n")[0][:100] or type(error).__name__
         raise UserError(f"backbone.weights={path}: no file of weights ({reason})") from None

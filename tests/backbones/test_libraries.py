@@ -1,0 +1,191 @@
+"""Models of torchvision and timm by name: the head in its place, sizes, weights, scale."""
+
+import json
+
+import pytest
+import torch
+from tiny import composed
+from torch import nn
+from torchvision import models
+
+from robustmd.backbones import build_backbone, head_of
+from robustmd.backbones.networks.changes import without_numbers
+from robustmd.backbones.networks.pretrained import find_weights, load_weights
+from robustmd.config.identity import number_changing
+from robustmd.config.settings import as_dict, settled, validate
+from robustmd.errors import UserError
+from robustmd.registry import BACKBONES, BackboneFacts
+from robustmd.training.pixels import normalised
+
+IMAGENET_MEAN, IMAGENET_STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+HEADS = {  # a small member of each of torchvision's families, and where its classes are
+    "alexnet": "classifier.6",
+    "convnext_tiny": "classifier.2",
+    "densenet121": "classifier",
+    "efficientnet_b0": "classifier.1",
+    "googlenet": "fc",
+    "inception_v3": "fc",
+    "maxvit_t": "classifier.5",
+    "mnasnet0_5": "classifier.1",
+    "mobilenet_v2": "classifier.1",
+    "mobilenet_v3_small": "classifier.3",
+    "regnet_x_400mf": "fc",
+    "resnet18": "fc",
+    "shufflenet_v2_x0_5": "fc",
+    "squeezenet1_0": "classifier.1",
+    "swin_t": "head",
+    "vgg11": "classifier.6",
+    "vit_b_32": "heads.head",
+}
+
+
+def built(name: str, side: int = 64, **keys) -> tuple[nn.Module, str]:
+    """Without numbers: the model for 7 classes and its head's name."""
+    backbone, facts = BACKBONES[name](**keys), BackboneFacts(7, (side, side))
+    backbone.check()
+    return without_numbers(lambda: build_backbone(backbone, facts)), head_of(backbone, facts)
+
+
+def test_every_family_of_torchvision_is_tried_below() -> None:
+    known = {getattr(models, name).__module__ for name in models.list_models(module=models)}
+    assert known == {getattr(models, name).__module__ for name in HEADS}
+
+
+@pytest.mark.parametrize("model", HEADS)
+def test_the_head_is_where_the_family_has_it(model: str) -> None:
+    side = {"inception_v3": 75, "maxvit_t": 224}.get(model, 64)
+    found, head = built("torchvision", side, model=model)
+    assert head == HEADS[model]
+    layer = found.get_submodule(head)
+    assert getattr(layer, "out_features", None) == 7 or layer.out_channels == 7
+    assert found(torch.empty(2, 3, side, side, device="meta")).shape == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("model", "head"),
+    [
+        ("vit_tiny_patch16_224", "head"),
+        ("convnext_atto", "head.fc"),
+        ("mobilenetv3_small_050", "classifier"),
+    ],
+)
+def test_timms_models_take_the_images_as_they_are(model: str, head: str) -> None:
+    pytest.importorskip("timm")
+    found, name = built("timm", 64, model=model)
+    assert name == head
+    assert found(torch.empty(2, 3, 64, 64, device="meta")).shape == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("model", "side", "next_side"), [("alexnet", 40, 63), ("vit_b_16", 60, 64)]
+)
+def test_images_that_it_cannot_take_are_one_line_with_a_size(model, side, next_side) -> None:
+    with pytest.raises(UserError) as error:
+        built("torchvision", side, model=model)
+    assert str(error.value) == (
+        f"backbone=torchvision: model={model} takes no images of {side}×{side} px, "
+        f"but of {next_side}×{next_side}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (["model=resnet5"], "no such model for classification; near are resnet50"),
+        (["weights=IMAGENET1K_V9"], "there are IMAGENET1K_V1, IMAGENET1K_V2, DEFAULT, none"),
+        (["mean=[0.5,0.5,0.5]"], "mean and std go together"),
+        (["mean=[0,0,0]", "std=[1,0,1]"], "mean and std go together"),
+        (["mean=[0,0]", "std=[1,1]"], "three numbers, of red, green and blue"),
+    ],
+)
+def test_a_wrong_key_is_one_line(keys: list[str], words: str) -> None:
+    with pytest.raises(UserError, match=words) as error:
+        validate(composed("backbone=torchvision", *(f"++backbone.{key}" for key in keys)))
+    assert "\n" not in str(error.value)
+
+
+def test_without_timm_it_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "timm", None)
+    with pytest.raises(UserError, match=r"pip install robustmd\[timm\]"):
+        validate(composed("backbone=timm"))
+
+
+def test_published_weights_are_looked_for_in_the_librarys_cache(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(torch.hub, "_hub_dir", str(tmp_path))
+    backbone = BACKBONES["torchvision"](weights="IMAGENET1K_V2")
+    with pytest.raises(UserError, match=r"resnet50-11ad3fa6\.pth at .*backbone.weights=none"):
+        find_weights(backbone)
+    pytest.importorskip("timm")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(UserError, match="let timm fetch it"):
+        find_weights(BACKBONES["timm"](model="vit_tiny_patch16_224", weights="pretrained"))
+
+
+def test_a_librarys_state_dict_fits_but_for_its_head(tmp_path) -> None:
+    torch.manual_seed(0)
+    state = models.squeezenet1_1().state_dict()
+    torch.save(state, tmp_path / "weights.pth")
+    backbone = BACKBONES["torchvision"](
+        model="squeezenet1_1", weights=str(tmp_path / "weights.pth")
+    )
+    facts, weights = BackboneFacts(7, (64, 64)), find_weights(backbone)
+    assert weights is not None
+    found = build_backbone(backbone, facts)
+    said = load_weights(found, weights, backbone, facts)
+    assert "a head of 1,000 classes; a new, random head for 7" in said
+    assert torch.equal(found.features[0].weight, state["features.0.weight"])
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "there", "here"),
+    [
+        ("densenet121", "features.x.denselayer1.norm.1.weight", (1,), (1,)),
+        ("vit_b_32", "encoder.pos_embedding", (1, 50, 8), (1, 10, 8)),
+        ("googlenet", "aux1.fc1.weight", (1,), None),
+    ],
+)
+def test_published_weights_are_read_for_this_model_and_size(model, key, there, here) -> None:
+    backbone = BACKBONES["torchvision"](model=model)
+    found = backbone.fitted({key: torch.zeros(there)}, BackboneFacts(7, (96, 96)))
+    due = {} if here is None else {key.replace("norm.1", "norm1"): here}
+    assert {name: tuple(value.shape) for name, value in found.items()} == due
+
+
+def test_timm_takes_a_file_for_another_size(tmp_path) -> None:
+    timm = pytest.importorskip("timm")
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    state = timm.create_model("test_vit").state_dict()
+    save_file(state, tmp_path / "weights.safetensors")
+    backbone = BACKBONES["timm"](model="test_vit", weights=str(tmp_path / "weights.safetensors"))
+    facts, weights = BackboneFacts(7, (64, 64)), find_weights(backbone)
+    found = build_backbone(backbone, facts)
+    load_weights(found, weights, backbone, facts)
+    assert torch.equal(found.state_dict()["blocks.0.norm1.weight"], state["blocks.0.norm1.weight"])
+    assert found.pos_embed.shape != state["pos_embed"].shape
+
+
+def test_the_scale_of_its_weights_is_the_runs_identity(tmp_path) -> None:
+    def identity(*keys: str) -> dict:
+        config = settled(composed("backbone=torchvision", *keys), ("a", "b")).config
+        return number_changing(json.loads(json.dumps(as_dict(config))))["backbone"]
+
+    assert identity() == {"name": "torchvision"}
+    named = identity("backbone.weights=IMAGENET1K_V2")
+    assert (named["mean"], named["std"]) == (IMAGENET_MEAN, IMAGENET_STD)
+    own = identity("backbone.weights=a.pth", "++backbone.mean=[0,0,0]", "++backbone.std=[1,1,1]")
+    assert (own["mean"], own["std"]) == ([0, 0, 0], [1, 1, 1])
+
+
+def test_images_come_to_it_on_the_scale_of_its_weights() -> None:
+    torch.manual_seed(0)
+    backbone = BACKBONES["torchvision"](model="squeezenet1_1", mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    found = build_backbone(backbone, BackboneFacts(7, (32, 32))).eval()
+    bare = models.squeezenet1_1(num_classes=7).eval()
+    bare.load_state_dict(found.state_dict())
+    pixels = torch.randint(0, 256, (2, 32, 32, 3), dtype=torch.uint8)
+    mean, std = (torch.tensor(c).view(3, 1, 1) for c in (IMAGENET_MEAN, IMAGENET_STD))
+    with torch.no_grad():
+        due = bare((pixels.permute(0, 3, 1, 2) / 255 - mean) / std)
+        torch.testing.assert_close(found(normalised(pixels)), due, rtol=1e-4, atol=1e-5)
