@@ -121,7 +121,7 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
     found = DomainSet("pets", tuple(domains), tuple(map(str, range(24))), "")
     device = torch.device("cpu")
     pool = TrainingPool([*resident_splits(found, device)["train"].values()])
-    batches = BatchStream.of({d.name: d.train for d in found}, 2 * share, 0)
+    batches = BatchStream({d.name: d.train for d in found}, 2 * share, 0)
     model = resnet18(num_classes=24).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9)
     spent = []

@@ -16,7 +16,7 @@ from hydra import compose, initialize_config_module
 
 from robustmd.config import settings
 from robustmd.config.typed import typed
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet, Examples
 from robustmd.training.batches import BatchStream
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import build_learner
@@ -41,6 +41,14 @@ def synthetic_domains(seed: int = 0, examples: int = 60) -> DomainSet:
     return DomainSet.from_tensors({"a": domain(5.0), "b": domain(90.0)}, name="digits_mini")
 
 
+def sized(**sizes: int) -> dict[str, Examples]:
+    """Training sets of that many images of one pixel, by domain."""
+    return {
+        name: Examples(np.zeros((n, 1, 1, 3), np.uint8), np.zeros(n, np.int64))
+        for name, n in sizes.items()
+    }
+
+
 def composed(*overrides: str) -> settings.Config:
     """The typed config that these overrides give on the command line."""
     with initialize_config_module("robustmd.conf", version_base="1.3"):
@@ -52,7 +60,7 @@ def parts(device: torch.device, *overrides: str) -> Parts:
     config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
     domains = synthetic_domains()
     learner = build_learner(config, domains, 2, device, [60, 60])
-    batches = BatchStream.of({d.name: d.train for d in domains}, 20, seed=0)
+    batches = BatchStream({d.name: d.train for d in domains}, 20, seed=0)
     pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
     return Parts(learner, batches, pool, History(("a", "b"), 12, device), Clock(device))
 

@@ -106,8 +106,8 @@ def bare(workload: Workload, domains: DomainSet, device: torch.device, precision
     """
     learner = build_learner(workload.config("even", precision), domains, len(domains), device)
     pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
-    sizes = {domain.name: len(domain.train) for domain in domains}
-    images, labels = pool.gather(BatchStream(sizes, workload.batch_size, seed=0).draw(0))
+    trained = {domain.name: domain.train for domain in domains}
+    images, labels = pool.gather(BatchStream(trained, workload.batch_size, seed=0).draw(0))
 
     def step() -> None:
         loss = functional.cross_entropy(learner.logits(images), labels)
@@ -135,7 +135,7 @@ def ours(
     pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
     trained = {domain.name: domain.train for domain in domains}
     drawn = min(workload.batch_size, len(domains))
-    batches = BatchStream.of(trained, workload.batch_size, 0, drawn)
+    batches = BatchStream(trained, workload.batch_size, 0, drawn)
     history = History(domains.names, config.logging.every, device)
     parts = Parts(learner, batches, pool, history, Clock(device))
     iteration = ready_iteration(config.runtime, parts, print)

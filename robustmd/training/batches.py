@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -89,55 +89,31 @@ class BatchStream:
     the seed, K and M. Any iteration can be had without the others.
 
     Args:
-        sizes: domain -> number of training examples n_k >= 1, in order.
+        domains: domain -> training examples, in order; their views leave crops and noise to chance.
         batch_size: B >= M.
         seed: the run's seed.
-        margins: cropped domain -> (H − s, W − s), the last row and column where a crop can begin.
-        noisy: the domains whose images get noise.
         domains_per_batch: M, from 1 to K; None: K.
         shares: what the m_k are proportional to, [K], each > 0; None: equal shares. Needs M = K.
     """
 
     def __init__(
         self,
-        sizes: Mapping[str, int],
-        batch_size: int,
-        seed: int,
-        margins: Mapping[str, tuple[int, int]] | None = None,
-        noisy: Collection[str] = (),
-        domains_per_batch: int | None = None,
-        shares: Sequence[float] | None = None,
-    ) -> None:
-        self.sizes = dict(sizes)
-        self.domains_per_batch = domains_per_batch or len(self.sizes)
-        self.share = batch_size // self.domains_per_batch
-        self.counts = None if shares is None else parts_of(batch_size, shares)
-        # M·m ≤ B
-        self.effective_batch = sum(self.counts or [self.share * self.domains_per_batch])
-        self.samples_domains = self.domains_per_batch < len(self.sizes)
-        self.seed = seed
-        self.margins = dict(margins or {})
-        self.noisy = frozenset(noisy)
-        self.put_on(torch.device("cpu"))
-
-    @classmethod
-    def of(
-        cls,
         domains: Mapping[str, Examples],
         batch_size: int,
         seed: int,
         domains_per_batch: int | None = None,
         shares: Sequence[float] | None = None,
-    ) -> BatchStream:
-        """The batches of these training examples, with whatever their views leave to chance."""
-        margins = {}
-        for name, examples in domains.items():
-            (height, width), (h, w) = examples.images.shape[1:3], examples.image_size
-            if (h, w) != (height, width):
-                margins[name] = (height - h, width - w)
-        noisy = [name for name, examples in domains.items() if examples.views.sigma > 0]
-        sizes = {name: len(examples) for name, examples in domains.items()}
-        return cls(sizes, batch_size, seed, margins, noisy, domains_per_batch, shares)
+    ) -> None:
+        self.domains, self.seed = dict(domains), seed
+        self.domains_per_batch = domains_per_batch or len(self.domains)
+        self.share = batch_size // self.domains_per_batch
+        self.counts = None if shares is None else parts_of(batch_size, shares)
+        # M·m ≤ B
+        self.effective_batch = sum(self.counts or [self.share * self.domains_per_batch])
+        self.samples_domains = self.domains_per_batch < len(self.domains)
+        self._is_cropped = any(_margin(one) != (0, 0) for one in self.domains.values())
+        self._is_noisy = any(one.views.sigma > 0 for one in self.domains.values())
+        self.put_on(torch.device("cpu"))
 
     def put_on(self, device: torch.device) -> None:
         """Let `draw` give its numbers there from now on."""
@@ -165,8 +141,8 @@ class BatchStream:
         domains = self._domains(block) if self.samples_domains else None
         return Draw(
             self._stacked(self._positions, block, domains),
-            self._stacked(self._corners, block, domains) if self.margins else None,
-            self._stacked(self._noise_keys, block, domains) if self.noisy else None,
+            self._stacked(self._corners, block, domains) if self._is_cropped else None,
+            self._stacked(self._noise_keys, block, domains) if self._is_noisy else None,
             None if domains is None else torch.from_numpy(domains),
         )
 
@@ -177,15 +153,15 @@ class BatchStream:
     def _domains(self, block: int) -> np.ndarray:
         """int64 [100, M]: the first M of a random order of the K, ascending."""
         random = stream(self.seed, "domains", block=block)
-        order = random.random((BLOCK, len(self.sizes))).argsort(axis=1)
+        order = random.random((BLOCK, len(self.domains))).argsort(axis=1)
         return np.sort(order[:, : self.domains_per_batch], axis=1)
 
     def _stacked(
         self, part: Callable[[str, int, int], np.ndarray], block: int, domains: np.ndarray | None
     ) -> torch.Tensor:
         """Of all domains, or of those that each iteration drew."""
-        counts = self.counts or [self.share] * len(self.sizes)
-        each = [part(name, block, count) for name, count in zip(self.sizes, counts, strict=True)]
+        counts = self.counts or [self.share] * len(self.domains)
+        each = [part(name, block, count) for name, count in zip(self.domains, counts, strict=True)]
         if self.counts is not None:
             return torch.from_numpy(np.concatenate(each, axis=1)[:, :, None])
         every = np.stack(each, axis=1)
@@ -195,12 +171,11 @@ class BatchStream:
 
     def _positions(self, name: str, block: int, count: int) -> np.ndarray:
         random = stream(self.seed, f"batches/{name}", block=block)
-        return random.integers(self.sizes[name], size=(BLOCK, count), dtype=np.int64)
+        return random.integers(len(self.domains[name]), size=(BLOCK, count), dtype=np.int64)
 
     def _corners(self, name: str, block: int, count: int) -> np.ndarray:
         """Uniform over all places of the crop; 0 for a domain without one."""
-        last = self.margins.get(name, (0, 0))
-        random = stream(self.seed, f"crops/{name}", block=block)
+        random, last = stream(self.seed, f"crops/{name}", block=block), _margin(self.domains[name])
         return random.integers(last, size=(BLOCK, count, 2), endpoint=True, dtype=np.int64)
 
     def _noise_keys(self, name: str, block: int, count: int) -> np.ndarray:
@@ -215,6 +190,12 @@ def parts_of(whole: int, shares: Sequence[float]) -> list[int]:
     for _ in range(whole - len(shares)):
         parts[np.argmax(wanted - parts)] += 1
     return parts.tolist()
+
+
+def _margin(examples: Examples) -> tuple[int, int]:
+    """(H − s, W − s), the last row and column where a crop can begin."""
+    (height, width), (h, w) = examples.images.shape[1:3], examples.image_size
+    return height - h, width - w
 
 
 def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:

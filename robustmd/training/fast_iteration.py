@@ -161,9 +161,8 @@ class CapturedIteration:
     """
 
     def __init__(self, parts: Parts, capture: Capture | None = None) -> None:
-        learner, self._pool = parts.learner, parts.pool
-        self._learner = learner
-        self._weighs = losses_weighed(learner, parts.batches)
+        self._parts, learner = parts, parts.learner
+        self._weighs = losses_weighed(parts)
         device = learner.adversary.weights.device
         self._draw = parts.batches.draw(learner.iteration).each(
             lambda part: part.to(device, copy=True)  # its own memory: replays read it
@@ -189,7 +188,7 @@ class CapturedIteration:
 
     def __call__(self, parts: Parts) -> None:
         """One iteration; see `loop.iterate`."""
-        learner, clock = self._learner, parts.clock
+        learner, clock = parts.learner, parts.clock
         with clock.part("data"):
             self._draw.copy_(parts.batches.draw(learner.iteration))
             self._replay_data()
@@ -210,18 +209,18 @@ class CapturedIteration:
     # --- the parts ---------------------------------------------------------------------------
 
     def _data(self) -> None:
-        self._images, self._labels = self._pool.gather(self._draw)
+        self._images, self._labels = self._parts.pool.gather(self._draw)
 
     def _batch_losses(self) -> None:
-        self._f = batch_losses(self._learner, self._images, self._labels, self._pool, self._draw)
-        self._f_all = of_all(self._learner, self._f, self._draw.domains)
+        self._f = batch_losses(self._parts, self._images, self._labels, self._draw)
+        self._f_all = of_all(self._parts.learner, self._f, self._draw.domains)
 
     def _answer(self) -> None:
-        answer(self._learner, *self._f_all)
+        answer(self._parts.learner, *self._f_all)
 
     def _descend(self) -> None:
-        self._weights.copy_(self._learner.adversary.weights)
-        descend(self._learner, self._f, self._draw.domains)
+        self._weights.copy_(self._parts.learner.adversary.weights)
+        descend(self._parts.learner, self._f, self._draw.domains)
 
 
 class GraphCapture:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -221,10 +220,8 @@ class InPrecision(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Logits, float32 [n, C], of images float32 [n, 3, H, W]."""
-        context: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-        if self.precision == "bf16":
-            context = torch.autocast(images.device.type, torch.bfloat16)
-        with context:
+        bf16 = self.precision == "bf16"
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=bf16):
             logits: torch.Tensor = self.model(images)
         return logits.float()
 

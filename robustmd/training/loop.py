@@ -67,9 +67,9 @@ def iterate(parts: Parts) -> None:
         images, labels = parts.pool.gather(draw)
         drawn = None if draw.domains is None else sent(draw.domains, parts.pool.device)
     with clock.part("model"):
-        losses = batch_losses(learner, images, labels, parts.pool, draw)
+        losses = batch_losses(parts, images, labels, draw)
         seen = of_all(learner, losses, drawn)
-    weighs = losses_weighed(learner, parts.batches)
+    weighs = losses_weighed(parts)
     if weighs == "current":
         with clock.part("adversary"):
             answer(learner, *seen)
@@ -83,24 +83,21 @@ def iterate(parts: Parts) -> None:
     learner.advance()
 
 
-def losses_weighed(learner: Learner, batches: BatchStream) -> str:
+def losses_weighed(parts: Parts) -> str:
     """Whose losses the answer to f̂ᵗ weighs: the "current" or the "next" iteration's.
 
     The rule's own `weighs`, but where an iteration draws some of the domains: then always the next,
     since weights that depend on the draw would make the step on the drawn domains a biased one.
     """
-    return "next" if batches.samples_domains else learner.adversary.weighs
+    return "next" if parts.batches.samples_domains else parts.learner.adversary.weighs
 
 
 def batch_losses(
-    learner: Learner,
-    images: torch.Tensor,
-    labels: torch.Tensor,
-    pool: TrainingPool,
-    draw: Draw,
+    parts: Parts, images: torch.Tensor, labels: torch.Tensor, draw: Draw
 ) -> torch.Tensor:
     """f̂ᵗ, [M], from one forward pass over the shares of all domains in the batch."""
-    logits = learner.training_logits(images)
+    logits = parts.learner.training_logits(images)
+    pool = parts.pool
     losses = domain_losses(logits, labels, len(draw.positions), pool.absent_classes(draw))
     if pool.counts is None:
         return losses

@@ -210,7 +210,7 @@ def _batch_notes(session: Session) -> list[str]:
     asked = session.plan.config.training.batch_size
     if batches.samples_domains:
         notes.append(
-            f"each iteration draws {batches.domains_per_batch} of {len(batches.sizes)} domains, "
+            f"each iteration draws {batches.domains_per_batch} of {len(batches.domains)} domains, "
             f"with {batches.share} of each's examples"
         )
     if batches.counts is not None:

@@ -35,7 +35,7 @@ class Session:
         self.plan, self.stop = plan, stop
         config, device = plan.config, plan.device
         self.splits = resident_splits(plan.domains, device, config.seed)
-        batches = BatchStream.of(
+        batches = BatchStream(
             {name: plan.domains[name].train for name in plan.trained},
             config.training.batch_size,
             config.seed,

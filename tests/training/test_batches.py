@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from tiny import sized
 
 from robustmd.training.batches import BatchStream, parts_of, stream
 
 
 def test_every_domain_gets_an_equal_share_within_its_size() -> None:
-    batches = BatchStream({"a": 7, "b": 1000, "c": 3}, batch_size=20, seed=1)
+    batches = BatchStream(sized(a=7, b=1000, c=3), batch_size=20, seed=1)
     drawn = np.stack([batches.draw(t).positions.numpy() for t in range(300)])
     assert drawn.shape == (300, 3, 6)
     assert batches.effective_batch == 18
@@ -14,7 +15,7 @@ def test_every_domain_gets_an_equal_share_within_its_size() -> None:
 
 
 def test_draws_are_uniform_with_replacement() -> None:
-    batches = BatchStream({"a": 5}, batch_size=50, seed=3)
+    batches = BatchStream(sized(a=5), batch_size=50, seed=3)
     drawn = np.concatenate([batches.draw(t).positions.numpy().ravel() for t in range(400)])
     counts = np.bincount(drawn, minlength=5)
     expected = len(drawn) / 5
@@ -38,9 +39,9 @@ def test_blocks_do_not_overlap() -> None:
 
 @pytest.mark.parametrize("seed", [0, 5])
 def test_the_fingerprint_is_of_the_first_batches(seed: int) -> None:
-    one = BatchStream({"a": 50}, 8, seed)
-    assert one.fingerprint() == BatchStream({"a": 50}, 8, seed).fingerprint()
-    assert one.fingerprint() != BatchStream({"a": 50}, 8, seed + 1).fingerprint()
+    one = BatchStream(sized(a=50), 8, seed)
+    assert one.fingerprint() == BatchStream(sized(a=50), 8, seed).fingerprint()
+    assert one.fingerprint() != BatchStream(sized(a=50), 8, seed + 1).fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_the_fingerprint_is_of_the_first_batches(seed: int) -> None:
 )
 def test_unequal_parts_are_whole_near_the_shares_and_none_is_0(whole, shares, parts) -> None:
     assert parts_of(whole, shares) == parts
-    sizes = dict.fromkeys("abcd"[: len(shares)], 20)
+    sizes = sized(**dict.fromkeys("abcd"[: len(shares)], 20))
     batches = BatchStream(sizes, whole, 0, shares=shares)
     assert batches.effective_batch == whole
     assert batches.draw(150).positions.shape == (whole, 1)

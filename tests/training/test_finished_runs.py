@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tiny import composed, rows, summary
+from tiny import rows, summary
 
-from robustmd.config.settings import settled
 from robustmd.errors import UserError
 from robustmd.runs import files
 
@@ -146,16 +145,3 @@ def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: 
 
 
 # --- what depends on the domains --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("overrides", "said"),
-    [
-        (["method=regret", "method.reference=[1,2,3]"], r"method.reference=.* must have 2"),
-        (["method=retrain", "method.weights=[1]"], r"method.weights=.* must have 2"),
-        (["method=topk", "method.k=3"], r"method.k=3: must be at most the number of domains, 2"),
-    ],
-)
-def test_numbers_of_the_wrong_length_are_refused(overrides: list[str], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        settled(composed(*overrides), ("handwritten", "printed"))

@@ -14,11 +14,10 @@ from torch.nn import functional
 from robustmd.domains.class_notes import with_own_labels
 from robustmd.domains.domain import DomainSet
 from robustmd.training import run as run_module
-from robustmd.training.batches import Draw
 from robustmd.training.loop import domain_losses
 from robustmd.training.measurement import masked, measure
 from robustmd.training.pixels import normalised
-from robustmd.training.pool import TrainingPool, resident_splits
+from robustmd.training.pool import resident_splits
 
 CPU = torch.device("cpu")
 
@@ -86,16 +85,6 @@ def test_a_domain_is_measured_among_its_own_classes(partly_shared: DomainSet) ->
     place = torch.from_numpy((test.targets == 3).astype(np.int64))
     assert found.loss == pytest.approx(functional.cross_entropy(logits, place).item(), rel=1e-5)
     assert found.accuracy == pytest.approx(100 * (logits.argmax(1) == place).float().mean().item())
-
-
-def test_only_domains_that_lack_something_have_a_mask(partly_shared: DomainSet) -> None:
-    train = list(resident_splits(partly_shared, CPU)["train"].values())
-    masks = [[False, False, False, True], [True, False, True, False]]
-    both, second = Draw(torch.zeros(2, 5)), Draw(torch.zeros(1, 5), domains=torch.tensor([1]))
-    assert TrainingPool(train).absent_classes(both).tolist() == masks
-    assert TrainingPool(train).absent_classes(second).tolist() == masks[1:]
-    shared = resident_splits(replace(partly_shared, labels="shared"), CPU)["train"]
-    assert TrainingPool([*shared.values()]).absent_classes(second) is None
 
 
 def test_the_notes_say_what_each_domain_lacks(partly_shared: DomainSet) -> None:

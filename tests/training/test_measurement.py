@@ -14,7 +14,7 @@ from robustmd.domains.domain import DomainSet
 from robustmd.training import measurement
 from robustmd.training.measurement import Measure, images_at_once, measure, worst
 from robustmd.training.pixels import normalised
-from robustmd.training.pool import Shelf, resident_splits
+from robustmd.training.pool import resident_splits
 
 CPU = torch.device("cpu")
 
@@ -45,15 +45,6 @@ def test_loss_and_accuracy_are_those_of_one_pass_over_all(
         assert found[domain.name].accuracy == pytest.approx(100 * correct)
 
 
-def test_only_the_given_positions_are_measured() -> None:
-    splits = resident_splits(synthetic_domains(), CPU)["train"]
-    found = measure(Planted(), splits, {"b": torch.tensor([0, 3, 6])})
-    assert (found["a"].examples, found["b"].examples) == (60, 3)
-    images, labels = Shelf([splits["b"]]).gather(torch.tensor([0, 3, 6]))
-    expected = functional.cross_entropy(Planted()(normalised(images)), labels)
-    assert found["b"].loss == pytest.approx(expected.item(), rel=1e-6)
-
-
 def test_the_model_is_measured_in_evaluation_mode_and_left_as_it_was() -> None:
     seen = []
 
@@ -76,11 +67,6 @@ def test_a_measurement_can_be_stopped_between_passes() -> None:
     with pytest.raises(KeyboardInterrupt):
         measure(model, resident_splits(synthetic_domains(), CPU)["train"], between=stop)
     assert model.training
-
-
-def test_the_worst_is_the_largest_loss_and_the_smallest_accuracy() -> None:
-    found = worst({"a": Measure(0.5, 90.0, 10), "b": Measure(0.4, 80.0, 10)})
-    assert found == {"loss": 0.5, "accuracy": 80.0}
 
 
 @pytest.mark.parametrize("losses", [(math.nan, 0.4), (0.4, math.nan), (math.inf, math.nan)])

@@ -49,7 +49,7 @@ def test_the_same_batch_without_making_the_host_wait(cuda: torch.device, drawn: 
         TrainingPool([*resident_splits(found, device)["train"].values()])
         for device in (torch.device("cpu"), cuda)
     )
-    batches = BatchStream.of({d.name: d.train for d in found}, 40, 0, drawn)
+    batches = BatchStream({d.name: d.train for d in found}, 40, 0, drawn)
     for iteration in range(3):
         draw = batches.draw(iteration)
         ours, labels_here = on_cpu.gather(draw)
@@ -90,7 +90,7 @@ def test_some_of_several_arrays_domains_train(cuda: torch.device) -> None:
     learner = build_learner(config, found, 2, cuda, [60, 60])
     pool = TrainingPool([*resident_splits(found, cuda)["train"].values()])
     assert pool.resident
-    batches = BatchStream.of({d.name: d.train for d in found}, 20, 0, 1)
+    batches = BatchStream({d.name: d.train for d in found}, 20, 0, 1)
     history = History(found.names, 5, cuda)
     made = Parts(learner, batches, pool, history, Clock(cuda))
     for _ in range(5):

@@ -67,7 +67,7 @@ def test_a_batch_is_that_of_its_domains_one_by_one(crop: int | None, drawn: int 
     splits = [*resident_splits(domains, CPU)["train"].values()]
     pool = TrainingPool(splits)
     assert [len(shelf._noise_starts) for shelf in pool.shelves] == [5, 1]
-    batches = BatchStream.of({d.name: d.train for d in domains}, 12, 0, drawn)
+    batches = BatchStream({d.name: d.train for d in domains}, 12, 0, drawn)
     for iteration in range(30):
         draw = batches.draw(iteration)
         images, labels = pool.gather(draw)
@@ -80,7 +80,7 @@ def test_a_batch_with_unequal_shares_has_each_domains_own_examples() -> None:
     domains = shared_domains(crop=8)
     splits = [*resident_splits(domains, CPU)["train"].values()]
     shares = [3, 1, 2, 1, 1, 4]
-    batches = BatchStream.of({d.name: d.train for d in domains}, 12, 0, shares=shares)
+    batches = BatchStream({d.name: d.train for d in domains}, 12, 0, shares=shares)
     pool = TrainingPool(splits, batches.counts)
     whose = torch.arange(6).repeat_interleave(torch.tensor(shares))
     for iteration in range(10):
@@ -102,26 +102,6 @@ def test_measured_images_do_not_depend_on_who_shares(whose: list[int], data: st.
         alone, target = Shelf([splits[k]]).gather(torch.tensor([position]))
         assert image.equal(alone[0])
         assert label == target[0]
-
-
-def test_splits_share_where_one_array_and_as_many_variants_are() -> None:
-    images, labels = np.zeros((6, 8, 8, 3), np.uint8), np.zeros(6, np.int64)
-    once = Examples(images, labels)
-    twice = Examples(images, labels, views=Views(("identity", "flip_vertical")))
-    other = Examples(images.copy(), labels)
-    sets = DomainSet(
-        "x",
-        tuple(
-            Domain(name, split, split)
-            for name, split in (("a", once), ("b", once), ("c", twice), ("d", other), ("e", once))
-        ),
-        ("0",),
-        "",
-    )
-    pool = TrainingPool([*resident_splits(sets, CPU)["train"].values()])
-    assert [len(shelf._noise_starts) for shelf in pool.shelves] == [2, 1, 1, 1]  # order is kept
-    draw = Draw(torch.zeros(2, 3, dtype=torch.int64), domains=torch.tensor([1, 4]))
-    assert pool.gather(draw)[0].shape == (6, 3, 8, 8)
 
 
 def test_chunks_are_the_split_in_order() -> None:

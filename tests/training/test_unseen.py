@@ -86,14 +86,6 @@ def test_a_run_says_what_trained_and_its_worst_is_without_the_unseen(
     assert verdict in printed
 
 
-def test_without_unseen_domains_nothing_is_said_of_them(train: Callable[..., Any]) -> None:
-    directory, printed = train("method=even")
-    found = summary(directory)
-    assert (found["trained"], found["unseen"]) == (list(DOMAINS), [])
-    assert "unseen_worst" not in found
-    assert "unseen" not in printed
-
-
 def test_the_leave_one_out_table_of_real_runs(train: Callable[..., Any], tmp_path: Path) -> None:
     by_hand = []
     for kept in DOMAINS:

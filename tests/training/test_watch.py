@@ -50,12 +50,6 @@ def test_the_lambda_for_the_excess_is_of_the_excess() -> None:
     assert "method.lam=1.1 keeps every domain in play" in str(watched.warning)
 
 
-def test_short_stretches_and_shared_weights_are_no_matter() -> None:
-    watched = watch()
-    see(watched, ([(0.0, 1.0)] * 9 + [(0.3, 0.7)]) * 5)
-    assert watched.warning is None
-
-
 def test_weights_that_jump_between_domains_leave_none_out() -> None:
     watched = watch()
     see(watched, [(0.0, 1.0), (1.0, 0.0)] * 20)
