@@ -241,16 +241,24 @@ class FinishedRuns:
                 "take, or method.weights=[…], one number a domain"
             )
         runs = _runs_of_one_configuration(Path(whole("method.run", path)))
-        played = [_weights_of(run, self.trained) for run in runs]
-        weights = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
-        if not DISTRIBUTION.holds(weights):
-            raise UserError(
-                f"method.run={path}: its mean weights are {weights}, no distribution over the "
-                "domains"
-            )
+        played = []
+        for run in runs:
+            found = run.summary.get("weights_mean")
+            named = found if isinstance(found, dict) else {}
+            weights = [named.get(name) for name in self.trained]
+            if len(named) != len(weights) or not all(map(is_number, weights)):
+                raise UserError(
+                    f"method.run: weights_mean in {run.path / files.SUMMARY} is {found}; must have "
+                    f"one number for each of {listed(self.trained)}; train that run again with "
+                    "force=true, or give method.weights=[…]"
+                )
+            played.append(weights)
+        mean = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
+        if not DISTRIBUTION.holds(mean):
+            raise UserError(f"method.run={path}: its mean weights are {mean}, no distribution")
         seeds = ", ".join(str(run.seed) for run in runs)
         said = f"the mean weights of method={runs[0].method} in {path} (seeds {seeds})"
-        return weights, f"method.weights: {said}"
+        return mean, f"method.weights: {said}"
 
 
 def recorded_identity(config: Mapping[str, Any], read: Mapping[str, Any]) -> Any:
@@ -282,31 +290,14 @@ def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str
     )
 
 
-def _weights_of(run: Run, trained: Sequence[str]) -> list[float]:
-    found = run.summary.get("weights_mean")
-    if not isinstance(found, dict) or not all(is_number(weight) for weight in found.values()):
-        raise UserError(
-            f"method.run: {run.path} has no weights_mean in its summary.json; train it again with "
-            "force=true, or give method.weights=[…]"
-        )
-    if set(found) != set(trained):
-        raise UserError(
-            f"method.run: the weights of {run.path} are of {listed(list(found))}; must be of "
-            f"{listed(trained)}"
-        )
-    return [float(found[name]) for name in trained]
-
-
 def _runs_of_one_configuration(path: Path) -> list[Run]:
-    if not path.is_dir():
-        raise UserError(f"method.run={path}: no such folder; must hold a method's finished runs")
-    found = collect(path)
-    if not found.runs:
-        reason = found.problems[0].reason if found.problems else "it is empty"
-        raise UserError(f"method.run={path}: holds no finished run: {reason}")
-    if len({run.path.parent for run in found.runs}) > 1:
-        raise UserError(
-            f"method.run={path}: holds runs of several configurations; name the folder of one, "
-            f"as {found.runs[0].path.parent}"
-        )
-    return sorted(found.runs, key=lambda run: run.seed)
+    found = collect(path) if path.is_dir() else None
+    if found is None:
+        fault = "no such folder"
+    elif not found.runs:
+        fault = f"no finished run: {found.problems[0].reason if found.problems else 'it is empty'}"
+    elif len({run.path.parent for run in found.runs}) > 1:
+        fault = f"runs of several configurations; name one, as {found.runs[0].path.parent}"
+    else:
+        return sorted(found.runs, key=lambda run: run.seed)
+    raise UserError(f"method.run={path}: must be the folder of one method's finished runs: {fault}")

@@ -130,17 +130,17 @@ def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: 
         train("method=retrain")
     for path, said in (
         (tmp_path / "nowhere", "no such folder"),
-        (tmp_path / "outputs", "holds runs of several configurations; name the folder of one"),
+        (tmp_path / "outputs", "runs of several configurations; name one, as "),
         (opt.directory.parent / "seed_1", "no such folder"),
-        (individual.directory.parent, "are of a; must be of a, b"),
-        (vrex.directory.parent, "no distribution over the domains"),
+        (individual.directory.parent, "must have one number for each of a, b"),
+        (vrex.directory.parent, "no distribution"),
     ):
         with pytest.raises(UserError, match=said):
             train("method=retrain", f"method.run={path}")
     with pytest.raises(UserError, match=r"method.weights is given as well; leave one out"):
         train("method=retrain", f"method.run={opt.directory.parent}", "method.weights=[0.5,0.5]")
     rewrite(opt, weights_mean=None)
-    with pytest.raises(UserError, match=r"no weights_mean in its summary.json; train it again"):
+    with pytest.raises(UserError, match=r"weights_mean in .* is None; .*; train that run again"):
         train("method=retrain", f"method.run={opt.directory.parent}")
 
 
