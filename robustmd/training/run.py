@@ -214,7 +214,7 @@ def _batch_notes(session: Session) -> list[str]:
             f"with {batches.share} of each's examples"
         )
     if batches.counts is not None:
-        counts = [f"{n} of {name}" for name, n in zip(batches.sizes, batches.counts, strict=True)]
+        counts = [f"{n} of {name}" for name, n in zip(batches.domains, batches.counts, strict=True)]
         notes.append(f"data.shares: each iteration has {listed(counts)}")
     if batches.effective_batch != asked:
         notes.append(
