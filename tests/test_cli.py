@@ -3,10 +3,8 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -91,34 +89,6 @@ def test_a_bug_of_ours_is_a_traceback_and_code_1(
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["training.iteratons=5"], "training.iteratons: no such key; did you mean"),
-        (["+training.iteratons=5"], "training.iteratons: no such key; did you mean"),
-        (["method=optt"], "method=optt: no such option; allowed: afl, best_response, cvar"),
-        (["method=even", "method.lam=0.1"], "method.lam: no such key for method=even"),
-        (["method.lam=0"], "method.lam=0.0: must be a number > 0"),
-        (["metod=opt"], "metod: no such key; did you mean method?"),
-        (["training=3"], "must be a string or a list"),
-        (["a", "b="], "a: is no setting; a setting is key=value"),
-        (["data.root=/tmp/é"], "'key=\"value\"'"),
-        (["--foo"], "--foo: no such flag"),
-        (["-m", "seed=0,1", "--cfg", "job"], "Only one of"),
-        (["runtime.device=cuda:99"], "no such device on this machine"),
-        (["paths.outputs=${HOME}/o"], "paths.outputs: Interpolation key 'HOME' not found"),
-    ],
-)
-def test_a_mistake_is_one_line_and_code_2_and_leaves_nothing(
-    robustmd, tmp_path: Path, arguments: list[str], words: str
-) -> None:
-    done = robustmd("train", *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("command", ["runs", "report"])
 def test_a_name_that_no_file_can_have_is_one_line(
     capsys: pytest.CaptureFixture[str], command: str
@@ -131,6 +101,22 @@ def test_a_name_that_no_file_can_have_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["training.iteratons=5"], "training.iteratons: no such key; did you mean"),
+        (["+training.iteratons=5"], "training.iteratons: no such key; did you mean"),
+        (["method=optt"], "method=optt: no such option; allowed: afl, best_response, cvar"),
+        (["method=even", "method.lam=0.1"], "method.lam: no such key for method=even"),
+        (["method.lam=0"], "method.lam=0.0: must be a number > 0"),
+        (["metod=opt"], "metod: no such key; did you mean method?"),
+        (["training=3"], "must be a string or a list"),
+        (["data={a:1}"], "data={a:1}: data takes the name of one option, as data=NAME"),
+        (["method.prior={a:1}"], "method.prior={'a': 1}: must be null or a distribution over"),
+        (["data=folder", "data.unseen={a:1}"], "data.unseen={a:1}: the key has values of another"),
+        (["a", "b="], "a: is no setting; a setting is key=value"),
+        (["data.root=/tmp/é"], "'key=\"value\"'"),
+        (["--foo"], "--foo: no such flag"),
+        (["-m", "seed=0,1", "--cfg", "job"], "Only one of"),
+        (["runtime.device=cuda:99"], "no such device on this machine"),
+        (["paths.outputs=${HOME}/o"], "paths.outputs: Interpolation key 'HOME' not found"),
         (["method.lam=" + "9" * 400], "method.lam: too large a number"),
         (["training.iterations=" + "9" * 5000], "a number has too many digits"),
         (["runtime.threads=99999999999"], "a whole number >= 1, at most 1024"),
@@ -142,7 +128,7 @@ def test_a_name_that_no_file_can_have_is_one_line(
         (["-m", "method.lam=interval(0.1,1)"], "interval(0.1,1): an interval takes a sweeper"),
     ],
 )
-def test_values_beyond_all_bounds_are_one_line(
+def test_a_mistake_is_one_line_and_code_2_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -181,37 +167,35 @@ def test_a_sweep_that_means_nothing_is_one_line(
     assert words in said
 
 
-def test_params_may_hold_keys_that_no_yaml_has(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("arguments", "folders"),
+    [
+        (["method=even", "seed=3"], ["digits_mini/even"]),
+        (
+            ["-m", "method=best_response,oracle", "method.every=2"],
+            ["digits_mini/best_response", "digits_mini/oracle"],
+        ),
+        (
+            ["experiment=demo", "seed=3", "training.iterations=2"],
+            [f"digits_mini/{name}" for name in ("even", "individual", "individual", "opt")],
+        ),
+    ],
+)
+def test_what_would_run_is_listed(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], folders: list[str]
 ) -> None:
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "own.yaml").write_text(
-        "# @package _global_\nhydra:\n  mode: MULTIRUN\n  sweeper:\n"
-        "    rows: [{method: oracle}, {method: best_response}]\n"
-        "    params: {method.every: '1,2', training.domains_per_batch: null}\n"
-    )
-    assert cli.main(["train", "--config-dir", str(tmp_path), "experiment=own", "--list"]) == 0
-    found = capsys.readouterr().out.splitlines()
-    assert [line.partition(" ")[0].split("/")[1] for line in found] == [
-        *("oracle", "best_response"),
-        *("oracle", "best_response"),
-    ]
-    assert len({line.partition(" ")[0] for line in found}) == 4
+    assert cli.main(["train", *arguments, "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = [re.fullmatch(r"(\S+)/[0-9a-f]{8}/seed=[03] .*", line) for line in lines]
+    assert sorted(match[1] for match in found if match) == folders
 
 
-def test_listing_names_one_run_and_says_what_cannot_be_one(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["train", "method=even", "seed=3", "--list"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"digits_mini/even/[0-9a-f]{8}/seed=3 method=even seed=3", line)
+def test_what_cannot_be_a_run_is_listed_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["train", "-m", "method=even,opt", "method.lam=-1", "--list"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "2 runs did not finish" in printed.err
     assert "must be a number > 0" in printed.err
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -253,22 +237,6 @@ def test_a_config_directory_brings_code_into_training_alone(
     assert "canary_code" not in sys.modules
 
 
-@pytest.mark.parametrize("content", [b"imports: {a: [", b"\xff\xfe"])
-def test_an_experiment_that_cannot_be_read_is_one_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
-) -> None:
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "own.yaml").write_bytes(content)
-    assert cli.main(["train", f"--config-dir={tmp_path}", "experiment=own", "--list"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_the_config_is_shown_without_torch(robustmd) -> None:
-    done = robustmd("train", "method=even", "--cfg", "job")
-    assert done.returncode == 0
-    assert "  name: even" in done.stdout
-
-
 def test_the_shell_completes_what_follows_train(robustmd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_LINE", "robustmd train method=o")
     monkeypatch.setenv("COMP_POINT", "23")
@@ -292,20 +260,6 @@ def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(robustmd, tmp_
     assert again.stdout.count("not trained again") == 4
 
 
-def test_a_key_may_belong_to_the_swept_methods_alone(robustmd, tmp_path: Path) -> None:
-    done = robustmd(
-        "train",
-        "-m",
-        "method=best_response,oracle",
-        "method.every=2",
-        "training.iterations=4",
-        *TINY,
-    )
-    assert done.returncode == 0, done.stderr
-    methods = {path.parent.parent.name for path in (tmp_path / "outputs").glob("*/*/*/seed=0")}
-    assert methods == {"best_response", "oracle"}
-
-
 def test_a_sweep_goes_on_after_a_failed_run_and_prints_every_failure(
     robustmd, tmp_path: Path
 ) -> None:
@@ -317,15 +271,6 @@ def test_a_sweep_goes_on_after_a_failed_run_and_prints_every_failure(
     listed = done.stderr.partition("2 runs did not finish:")[2]
     assert "method.domain=7" in listed
     assert "method.domain=8" in listed
-
-
-def test_a_preset_needs_no_flag_and_takes_overrides(robustmd, tmp_path: Path) -> None:
-    done = robustmd("train", "experiment=demo", "seed=0", "training.iterations=2", *TINY)
-    assert done.returncode == 0, done.stderr
-    assert "[run 4 of 4]" in done.stdout
-    methods = {path.parent.parent.name for path in (tmp_path / "outputs").glob("*/*/*/seed=0")}
-    assert methods == {"individual", "even", "opt"}
-    assert len(list((tmp_path / "outputs").glob("*/individual/*"))) == 2
 
 
 def test_evaluate_agrees_with_the_runs_summary(robustmd, tmp_path: Path) -> None:
@@ -350,29 +295,3 @@ def test_evaluates_mistakes_are_lines(robustmd, tmp_path: Path) -> None:
     done = robustmd("evaluate", ".", "seed=1")
     assert done.returncode == 2
     assert "evaluate takes key=value with runtime, paths" in done.stderr
-
-
-def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
-    tmp_path: Path, prepared_cache: Path
-) -> None:
-    arguments = [sys.executable, "-m", "robustmd", "train", "training.iterations=100000", *TINY]
-    process = subprocess.Popen(
-        arguments,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "ROBUSTMD_CACHE": str(prepared_cache)},
-    )
-    assert process.stdout is not None
-    assert "iteration 0/" in process.stdout.readline()
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "stopped by SIGINT after iteration" in out
-    assert not err
-    (run,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
-    summary = json.loads((run / "summary.json").read_text())
-    assert summary["status"] == "interrupted"
-    assert 0 < summary["iterations_done"] < 100000

@@ -36,7 +36,10 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     group = re.search(r"Could not override '([^']+)'", text)
     if group:
         top = [*GROUPS, *SECTIONS, *(item.name for item in dataclasses.fields(Top))]
-        return unknown_key(re.split("[@.]", group[1])[0], list(dict.fromkeys(top)))
+        name = re.split("[@.]", group[1])[0]
+        if name in GROUPS:
+            return f"{' '.join(arguments)}: {name} takes the name of one option, as {name}=NAME"
+        return unknown_key(name, list(dict.fromkeys(top)))
     value = _value_error(error, text, arguments)
     if value is not None:
         return value
@@ -54,6 +57,9 @@ def _value_error(error: Exception, text: str, arguments: Sequence[str]) -> str |
             f"{given}: several values are a sweep, one run each: write "
             "-m right after train; one list is key=[a,b], text with a comma 'key=\"a,b\"'"
         )
+    other_kind = re.search(r"Error merging override \+*(.*)", text)
+    if other_kind:
+        return f"{_short(other_kind[1])}: the key has values of another kind"
     if "integer string conversion" in text:
         return f"{_short(' '.join(arguments))}: a number has too many digits"
     if isinstance(error, OverrideParseException):

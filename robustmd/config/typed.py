@@ -136,9 +136,18 @@ def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: 
         allowed = [name for name, _ in leaves_of(schema) if name != "name"]
         raise UserError(unknown_key(prefix + key, [prefix + a for a in allowed], where)) from None
     except OmegaConfBaseException as error:
-        key = str(error.full_key or error.key)
+        key = error.full_key or next(name for name in given if not _fits(schema, name, given))
         value = OmegaConf.select(OmegaConf.create(dict(given)), key)
         raise UserError(f"{prefix}{key}={value}: must be {_in_words(schema, key)}") from None
+
+
+def _fits(schema: type, name: str, given: Mapping[str, Any]) -> bool:
+    """Whether that key alone can have its value; OmegaConf does not name the key of each error."""
+    try:
+        OmegaConf.merge(OmegaConf.structured(schema), {name: given[name]})
+    except OmegaConfBaseException:
+        return False
+    return True
 
 
 KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
