@@ -4,24 +4,28 @@ import math
 from collections.abc import Sequence
 
 
-def positive(name: str, value: float) -> float:
-    """The value as a float, if it is finite and above 0."""
-    if isinstance(value, bool) or not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{name} is {value!r}; it must be a finite number above 0.")
+def number(name: str, value: float, fits: bool = True, words: str = "a finite number") -> float:
+    """The value as a float, if it is finite and fits what the words say."""
+    if isinstance(value, bool) or not math.isfinite(value) or not fits:
+        raise ValueError(f"{name} is {value!r}; it must be {words}.")
     return float(value)
+
+
+def positive(name: str, value: float) -> float:
+    return number(name, value, value > 0, "a finite number above 0")
 
 
 def nonnegative(name: str, value: float) -> float:
-    """The value as a float, if it is finite and not below 0."""
-    if isinstance(value, bool) or not math.isfinite(value) or value < 0:
-        raise ValueError(f"{name} is {value!r}; it must be a finite number, 0 or above.")
-    return float(value)
+    return number(name, value, value >= 0, "a finite number, 0 or above")
+
+
+def share(name: str, value: float) -> float:
+    return number(name, value, 0 < value <= 1, "a number above 0 and at most 1")
 
 
 def count(name: str, value: int) -> int:
     """The value, if it is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number, 1 or above.")
+    number(name, value, isinstance(value, int) and value >= 1, "a whole number, 1 or above")
     return value
 
 
@@ -32,45 +36,30 @@ def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
     return value
 
 
+def one_per_domain(
+    name: str, values: Sequence[float], num_domains: int, what: str = "numbers"
+) -> list[float]:
+    """K finite numbers."""
+    numbers = [float(value) for value in values]
+    if len(numbers) != num_domains:
+        raise ValueError(
+            f"{name} has {len(numbers)} {what}; it needs one per domain: {num_domains}."
+        )
+    return [number(name, value) for value in numbers]
+
+
 def distribution(name: str, values: Sequence[float] | None, num_domains: int) -> list[float]:
     """K weights, not negative, that sum to 1 (within 1e-6; then made exact); None: uniform."""
     if values is None:
         return [1.0 / num_domains] * num_domains
     weights = [float(value) for value in values]
-    if len(weights) != num_domains:
-        raise ValueError(
-            f"{name} has {len(weights)} weights; it needs one per domain: {num_domains}."
-        )
-    if any(not math.isfinite(weight) or weight < 0 for weight in weights):
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
         raise ValueError(f"{name} is {weights}; its weights must be finite and not negative.")
+    one_per_domain(name, weights, num_domains, "weights")
     total = math.fsum(weights)
     if abs(total - 1) > 1e-6:
         raise ValueError(f"{name} is {weights}, which sums to {total:g}; it must sum to 1.")
     return [weight / total for weight in weights]
-
-
-def number(name: str, value: float) -> float:
-    """The value as a float, if it is finite."""
-    if isinstance(value, bool) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}; it must be a finite number.")
-    return float(value)
-
-
-def share(name: str, value: float) -> float:
-    """The value as a float, if it is above 0 and at most 1."""
-    if isinstance(value, bool) or not 0 < value <= 1:
-        raise ValueError(f"{name} is {value!r}; it must be a number above 0 and at most 1.")
-    return float(value)
-
-
-def one_per_domain(name: str, values: Sequence[float], num_domains: int) -> list[float]:
-    """K finite numbers."""
-    numbers = [number(name, value) for value in values]
-    if len(numbers) != num_domains:
-        raise ValueError(
-            f"{name} has {len(numbers)} numbers; it needs one per domain: {num_domains}."
-        )
-    return numbers
 
 
 def cost_matrix(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -78,6 +67,6 @@ def cost_matrix(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]
     matrix = [[float(value) for value in row] for row in rows]
     if not matrix or any(len(row) != len(matrix) for row in matrix):
         raise ValueError(f"{name} has rows of lengths {[len(r) for r in matrix]}; it must be K×K.")
-    if any(not math.isfinite(value) or value < 0 for row in matrix for value in row):
+    if not all(math.isfinite(value) and value >= 0 for row in matrix for value in row):
         raise ValueError(f"{name} is {matrix}; its entries must be finite and not negative.")
     return matrix

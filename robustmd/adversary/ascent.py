@@ -1,15 +1,15 @@
-"""Projected gradient ascent on the regularised objective: the paper's own adversary."""
+"""Projected gradient ascent: the paper's own adversary, and rules that change one thing of it."""
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from robustmd.adversary import arguments, schedules
 from robustmd.adversary.base import Adversary
-from robustmd.adversary.regularizers import KL, L2, Regularizer
+from robustmd.adversary.regularizers import KL, L2, NoRegularizer, Regularizer
 from robustmd.adversary.simplex import project_simplex
 from robustmd.adversary.steps import StepName, TheoryStep, make_step
 
@@ -36,8 +36,6 @@ class ProjectedAscent(Adversary):
     | T      | total_steps | ≥ 1, the number of updates to come; "auto" needs it               |
     | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                    |
     | η      | eta         | > 0; the constant step needs it                                   |
-
-    A value out of range raises a ValueError.
     """
 
     def __init__(
@@ -79,3 +77,96 @@ class ProjectedAscent(Adversary):
         if not isinstance(self.regularizer, L2) or not isinstance(self.step, TheoryStep):
             return None
         return schedules.regret_bound(float(self.step.c), mu, self.lam, total_steps)
+
+
+class AgnosticAscent(ProjectedAscent):
+    """Stochastic-AFL of Mohri, Sivek and Suresh, *Agnostic Federated Learning* (ICML 2019).
+
+        p_{t+1} = Π_Δ(p_t + γ_λ f̂ᵗ),    p₁ uniform,    returns p̄ = (1/T) Σ_t p_t (and the loop W̄)
+
+    The paper calls the mixture weights λ; here they are p, and Λ is the whole simplex Δ.
+
+    | symbol | argument    | range |
+    |--------|-------------|-------|
+    | p      | num_domains | ≥ 1   |
+    | γ_λ    | eta         | > 0   |
+    """
+
+    p_sum: Tensor
+
+    def __init__(self, num_domains: int, *, eta: float) -> None:
+        # λ = 1 multiplies nothing.
+        super().__init__(num_domains, NoRegularizer(), 1.0, step="constant", eta=eta)
+        self.register_buffer("p_sum", torch.zeros_like(self.p))
+
+    @property
+    def average(self) -> Tensor:
+        """p̄ = (1/T) Σ_t p_t over the updates so far [K]; NaN before the first."""
+        return self.p_sum / self.steps
+
+    def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        self.p_sum.add_(self.p)
+        return super()._respond(f)
+
+
+class ExcessAscent(ProjectedAscent):
+    """`ProjectedAscent` on the excess f_k − f*_k over the best loss that domain k can have.
+
+        min_W max_{p∈Δ} p·(f(W) − f*) − (λ/2) D(p‖q)
+
+    Minimax regret, as Agarwal and Zhang, *Minimax Regret Optimization* (COLT 2022) have it for
+    distributions: a domain whose labels are noise has a large f_k, but nothing that could be gained
+    on it, and no longer rules. With f* = 0 this is `ProjectedAscent`.
+
+    | symbol | argument  | range                                                          |
+    |--------|-----------|----------------------------------------------------------------|
+    | f*     | reference | K numbers: the losses of models that each saw one domain alone |
+
+    The other arguments are those of `ProjectedAscent`, whose μ is here a bound for the excess.
+    """
+
+    reference: Tensor
+
+    def __init__(
+        self,
+        num_domains: int,
+        regularizer: Regularizer,
+        lam: float,
+        *,
+        reference: Sequence[float],
+        **ascent: Any,
+    ) -> None:
+        super().__init__(num_domains, regularizer, lam, **ascent)
+        best = arguments.one_per_domain("reference", reference, num_domains)
+        self.register_buffer("reference", self.p.new_tensor(best), persistent=False)
+
+    def _observe(self, losses: Tensor, present: Tensor | None) -> Tensor:
+        return super()._observe(losses, present) - self.reference
+
+
+class OptimisticAscent(ProjectedAscent):
+    """`ProjectedAscent` on 2f̂ᵗ − f̂ᵗ⁻¹ in place of f̂ᵗ.
+
+        p_{t+1} = Π_Δ(p_t + η_t (ĥᵗ + f̂ᵗ − f̂ᵗ⁻¹)),    f̂⁰ = f̂¹
+
+    Optimistic gradient ascent with one sequence (Daskalakis, Ilyas, Syrgkanis and Zeng, ICLR 2018;
+    Mokhtari, Ozdaglar and Pattathil, AISTATS 2020): descent against plain ascent spirals away from
+    a saddle point, and the correction f̂ᵗ − f̂ᵗ⁻¹ takes that drift away. Only the losses are
+    extrapolated: the regularizer's gradient is known. The arguments are those of
+    `ProjectedAscent`; no bound on the regret is proved with the theory's step.
+    """
+
+    last: Tensor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register_buffer("last", torch.full_like(self.p, torch.nan))
+
+    def _aim(self, f: Tensor, h: Tensor) -> Tensor:
+        # Iteration 1 has no f̂⁰: a choice on the device, so that the host need not know t.
+        aim = h + f - torch.where(self.steps == 1, f, self.last)
+        self.last.copy_(f)
+        return aim
+
+    def regret_bound(self, mu: float, total_steps: int) -> None:
+        return None

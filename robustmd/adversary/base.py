@@ -29,6 +29,7 @@ class Adversary(PreciseModule):
     A rule implements `_respond`. All state is in persistent buffers, changed in place and only on
     the device: `update` makes no host–device sync and can be captured in a CUDA graph. An update
     with a loss that is not finite changes none of them, whatever the rule; it is only counted.
+    An argument out of range, of whatever rule, raises a ValueError.
 
     Args:
         num_domains: K ≥ 1.

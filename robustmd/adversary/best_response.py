@@ -27,8 +27,6 @@ class BestResponse(Adversary):
     | λ      | lam         | > 0; None only without a regularizer                               |
     |        | every       | ≥ 1 iterations between updates; the theorem's is 1                 |
     | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                     |
-
-    A value out of range raises a ValueError.
     """
 
     feeds_on: ClassVar[Literal["batch", "dataset"]] = "dataset"

@@ -25,8 +25,6 @@ class GroupDRO(Adversary):
     | η_q    | eta         | > 0; the authors' code has 0.01                         |
     | C      | adjustment  | ≥ 0; 0: no allowance                                    |
     | n_g    | sizes       | K training sizes, > 0; without effect for adjustment 0  |
-
-    A value out of range raises a ValueError.
     """
 
     weighs: ClassVar[Literal["next", "current"]] = "current"

@@ -36,8 +36,6 @@ class MirrorAscent(Adversary):
     | T      | total_steps | ≥ 1, the number of updates to come; "auto" needs it             |
     | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                  |
     | η      | eta         | > 0; the constant step needs it                                 |
-
-    A value out of range raises a ValueError.
     """
 
     log_prior: Tensor

@@ -40,8 +40,6 @@ class MultiplicativeWeights(Adversary):
     | γ      | gamma       | > 0, or None: from the first losses                       |
     | η_p    | eta         | > 0; the constant step needs it                           |
     | p₁     | prior       | K weights, ≥ 0, that sum to 1; default uniform            |
-
-    A value out of range raises a ValueError.
     """
 
     eta: Tensor

@@ -28,8 +28,6 @@ class OracleRounds(Adversary):
     | η      | eta         | > 0; default sqrt(log K/(2R))                   |
     |        | every       | ≥ 1, the model's steps in a round; default 100  |
     | p₁     | prior       | K weights, ≥ 0, that sum to 1; default: uniform |
-
-    A value out of range raises a ValueError.
     """
 
     feeds_on: ClassVar[Literal["batch", "dataset"]] = "dataset"

@@ -169,41 +169,6 @@ def test_a_domain_of_noise_rules_opt_but_not_the_excess():
     assert answer(excess, losses).tolist() == [0.0, 1.0]
 
 
-def flipped(share, generator):
-    """300 examples of one linear rule in five dimensions, a share of the labels the wrong way."""
-    x = torch.randn(300, 5, generator=generator, dtype=torch.float64)
-    y = torch.sign(x @ vector([2.0, -1.0, 0.5, 0.0, 1.0]))
-    return x, torch.where(torch.rand(300, generator=generator) < share, -y, y)
-
-
-def learn(domains, adversary):
-    """Logistic regression by gradient descent against the adversary: (final losses, p̄)."""
-    w = torch.zeros(5, dtype=torch.float64, requires_grad=True)
-    total = torch.zeros(len(domains), dtype=torch.float64)
-    for _ in range(600):
-        f = torch.stack([torch.nn.functional.softplus(-y * (x @ w)).mean() for x, y in domains])
-        (slope,) = torch.autograd.grad(adversary.p @ f, w)
-        w = (w - 0.5 * slope).detach().requires_grad_()
-        total += adversary.p
-        adversary.update(f)
-    return f.detach(), total / 600
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_domain_of_flipped_labels_takes_opts_weight_and_not_regrets(seed):
-    generator = torch.Generator().manual_seed(seed)
-    domains = [flipped(0.05, generator), flipped(0.4, generator)]
-    best = [float(learn([domain], Fixed(1))[0]) for domain in domains]
-    of_opt, opts = learn(domains, ProjectedAscent(2, L2(), 0.05, total_steps=600))
-    _, agnostics = learn(domains, AgnosticAscent(2, eta=0.1))
-    of_regret, regrets = learn(
-        domains, ExcessAscent(2, L2(), 0.05, reference=best, total_steps=600)
-    )
-    assert min(opts[1], agnostics[1]) > 0.9
-    assert regrets[1] < 0.5
-    assert (of_regret - vector(best)).max() < (of_opt - vector(best)).max() / 2
-
-
 def test_the_regret_of_the_excess_is_on_the_excess():
     reference = [0.2, 0.1, 0.4]
     excess = ExcessAscent(3, L2(), 0.5, c=3.0, reference=reference)
@@ -243,11 +208,6 @@ def test_optimism_takes_away_the_drift_from_a_saddle_point():
     settings = {"lam": 1e-6, "step": "constant", "eta": 0.05}
     assert farthest(ProjectedAscent(2, L2(), **settings)) > 3
     assert farthest(OptimisticAscent(2, L2(), **settings)) < 1.1
-
-
-def test_optimism_has_no_bound():
-    rule = OptimisticAscent(2, L2(), 1.0, c=1.0)
-    assert rule.regret_bound(1.0, 10) is None
 
 
 # --- variance ---------------------------------------------------------------------------------

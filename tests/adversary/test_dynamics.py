@@ -189,13 +189,6 @@ def test_a_pinned_domain_stays_at_0():
         assert adversary.p[1] > 0.5
 
 
-def test_l2_and_transport_bring_in_a_domain_that_the_prior_leaves_out():
-    adversary = ProjectedAscent(3, L2(), 1.0, c=1.0, prior=[0.5, 0.5, 0.0])
-    for _ in range(100):
-        adversary.update(torch.tensor([0.0, 0.0, 0.6]))
-    assert adversary.p.tolist() == pytest.approx([0.3, 0.3, 0.4], abs=0.01)
-
-
 # Two domains against a model with two actions: f = A w, w in the simplex. At p the rows balance
 # (1 + 2p₁ = 2(1 − p₁)) and at w the domains do (3w₁ = w₁ + 2(1 − w₁)).
 GAME = vector([[3.0, 0.0], [1.0, 2.0]])
