@@ -1,24 +1,21 @@
 """Letters for names in any script: those that DejaVu Sans lacks come from an installed font that
 has them; what no font has is escaped."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.font_manager import FontEntry
 
 DEFAULT = "DejaVu Sans"  # ships with matplotlib
 EVERYTHING = ("Last Resort", "Adobe Blank")  # a box, or nothing, for each letter there is
 NOTE = "Letters that no installed font has are written as their code points (\\u732b)."
 _SURELY = re.compile("[ -~\u00a0-\u024f–—…−]*")  # known without a look into the font
-
-
-@dataclass(frozen=True)
-class Font:
-    """An installed font: its family, as matplotlib finds it, and its file."""
-
-    family: str
-    path: str
 
 
 def lacking(text: str) -> frozenset[str]:
@@ -29,8 +26,9 @@ def lacking(text: str) -> frozenset[str]:
 
 
 @cache
-def font_with(letters: frozenset[str]) -> Font | None:
-    """The first installed font, by family, that has all these letters; None where there is none."""
+def font_with(letters: frozenset[str]) -> FontEntry | None:
+    """The first installed font, by family (`name`), that has all these letters, with its file
+    (`fname`); None where there is none."""
     from matplotlib import font_manager  # noqa: PLC0415 - slow to load, and few names need it
 
     regular = (
@@ -40,7 +38,7 @@ def font_with(letters: frozenset[str]) -> Font | None:
     )
     for one in sorted(regular, key=lambda one: (one.name, abs(_weight(one.weight) - 400))):
         if letters <= _letters(one.fname):
-            return Font(one.name, one.fname)
+            return one
     return None
 
 
@@ -50,11 +48,12 @@ def escaped(text: str, letters: Iterable[str]) -> str:
     return text.translate(codes)
 
 
-def in_one_font(text: str) -> tuple[str, Font | None]:
-    """The text as one font can draw it, and that font; None: `DEFAULT`, with the rest escaped."""
+def in_one_font(text: str) -> tuple[str, str | None]:
+    """The text as one font can draw it, and that font's file; None: `DEFAULT`, with the rest
+    escaped."""
     missing = lacking(text)
     font = font_with(frozenset(text)) if missing else None
-    return (text, font) if font is not None else (escaped(text, missing), None)
+    return (text, font.fname) if font is not None else (escaped(text, missing), None)
 
 
 def width(text: str) -> int:

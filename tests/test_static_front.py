@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from robustmd.config import settings
 from robustmd.config.ranges import DISTRIBUTION
 from robustmd.errors import UserError
-from robustmd.methods.even import Even
+from robustmd.methods.even import Even, front_point
 from robustmd.registry import BACKBONES
-from robustmd.static_front import front_point
 
 NAMES = ["a", "b", "c"]
 

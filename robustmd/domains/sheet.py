@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from robustmd.domains.domain import Domain, DomainSet
-from robustmd.fonts import NOTE, Font, in_one_font
+from robustmd.fonts import NOTE, in_one_font
 
 SMALLEST, LARGEST = 64, 96  # sides of a picture on the sheet, in pixels
 WIDTH = 1000  # that the columns may take
@@ -211,9 +211,9 @@ def _length(text: str, size: int) -> float:
 
 
 @cache
-def _font(size: int, installed: Font | None) -> ImageFont.FreeTypeFont:
+def _font(size: int, path: str | None) -> ImageFont.FreeTypeFont:
     """None: matplotlib's own font, which knows most alphabets."""
     import matplotlib  # noqa: PLC0415 - the rest of it is not loaded
 
     own = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
-    return ImageFont.truetype(installed.path if installed else str(own), size)
+    return ImageFont.truetype(path or str(own), size)

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from robustmd.errors import UserError
@@ -47,20 +48,6 @@ class DrawnFile:
 
 
 @dataclass(frozen=True)
-class SectionFiles:
-    """What lies in a section's folder: the names of its tables, and its figures."""
-
-    tables: tuple[str, ...]
-    figures: tuple[DrawnFile, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of every file."""
-        drawn = (f"{one.name}.{kind}" for one in self.figures for kind in ("png", "pdf"))
-        return (*self.tables, *drawn)
-
-
-@dataclass(frozen=True)
 class SectionReport:
     """What was made of one data set. `entries` are all its run directories; `fair` and `front` are
     there where the runs are a fair protocol or a static front."""
@@ -90,7 +77,7 @@ class SectionReport:
         }
         return {title: sheets for title, sheets in found.items() if sheets}
 
-    @property
+    @cached_property
     def sheets(self) -> Mapping[str, Sequence[Sheet]]:
         """{file in the section's folder: the tables in it}."""
         found = {
@@ -174,7 +161,13 @@ def make_report(
     found, left_out = sections(chosen, selection, collection.problems)
     if not found:
         raise UserError(_nothing(collection, left_out, outputs, data))
-    found = _compared_with(baseline, found)
+    there = sorted({clean(group.method) for section in found for group in section.groups})
+    if baseline is not None and clean(baseline) not in there:
+        raise UserError(
+            f"--baseline {clean(baseline)}: no finished run of it; there are runs of: "
+            f"{', '.join(there)}"
+        )
+    found = tuple(replace(section, asked=baseline) for section in found)
     unreadable = [problem for section in found for problem in unreadable_regrets(section)]
     own = own_folders(out, (section.folder for section in found))
     problems = _relevant((*collection.problems, *left_out, *unreadable), own, data)
@@ -188,22 +181,17 @@ def make_report(
     return Report(collection.outputs, out, selection, spread, made, apart, problems, tuple(entries))
 
 
-def _compared_with(baseline: str | None, found: Sequence[Section]) -> tuple[Section, ...]:
-    """The sections with the method that `--baseline` asks for."""
-    there = sorted({group.method for section in found for group in section.groups})
-    if baseline is not None and baseline not in there:
-        raise UserError(
-            f"--baseline {clean(baseline)}: no finished run of it; there are runs of: "
-            f"{', '.join(map(clean, there))}"
-        )
-    return tuple(replace(section, asked=baseline) for section in found)
-
-
 def _section_report(
     section: Section, selection: Selection, spread: SpreadKind, left_out: Iterable[Problem]
 ) -> SectionReport:
     beside = {problem.path for problem in section.unfinished}
-    twice = [p for p in left_out if p.path not in beside and _is_in(p, section)]
+    twice = [
+        problem
+        for problem in left_out
+        if problem.path not in beside
+        and problem.run is not None
+        and table_of(problem.run) == table_of(section.runs[0])
+    ]
     return SectionReport(
         section,
         build_table(section, selection, spread),
@@ -216,11 +204,6 @@ def _section_report(
         front(section),
         further_sheet(section, selection, spread),
     )
-
-
-def _is_in(problem: Problem, section: Section) -> bool:
-    run = problem.run
-    return run is not None and table_of(run) == table_of(section.runs[0])
 
 
 def _relevant(
@@ -239,20 +222,17 @@ def _relevant(
 def _nothing(
     collection: Collection, left_out: Sequence[Problem], outputs: Path, data: str | None
 ) -> str:
-    if left_out:
-        return f"{outputs}: no run that the report's rule can take: {clean(left_out[0].reason)}"
-    if collection.runs:
+    if collection.runs and not left_out:
         names = ", ".join(sorted({clean(run.data) for run in collection.runs}))
         return f"--data {data}: {outputs} has no finished run of it; there are runs of: {names}"
     advice = "make some with `robustmd train -m method=even,opt seed=0,1`"
-    if not collection.problems:
+    problems = [*left_out, *collection.problems]
+    if not problems:
         return f"{outputs}: no runs in it; {advice}"
-    first = collection.problems[0]
-    where = clean(relative(first.path, collection.outputs))
-    count = len(collection.problems)
+    where, why = relative(problems[0].path, collection.outputs), problems[0].reason
     return (
-        f"{outputs}: no finished run among the {count} directories found (first: {where}: "
-        f"{clean(first.reason)}); {advice}"
+        f"{outputs}: no finished run that the report can take among the {len(problems)} "
+        f"directories found (first: {clean(where)}: {clean(why)}); {advice}"
     )
 
 

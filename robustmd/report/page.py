@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.content import Report, SectionFiles, SectionReport, problems_sheet
+from robustmd.report.content import DrawnFile, Report, SectionReport, problems_sheet
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import domains_text, some_text
@@ -18,22 +18,23 @@ from robustmd.report.sheet import VERDICTS, WARNED, Field, Sheet, field, make_sh
 
 STYLE, SCRIPT = asset("style.css"), asset("sort.js")
 SMALL = 480  # pixels of the page that a narrow screen can show whole
+Figures = Mapping[str, Sequence[DrawnFile]]
 
 
-def page_markdown(report: Report, files: Mapping[str, SectionFiles]) -> str:
-    """README.md as text. `files`: those of each section, by its folder."""
-    templates = markdown_templates(**_SHARED)
-    return templates.get_template("README.md.j2").render(report=report, files=files)
+def page_markdown(report: Report, figures: Figures) -> str:
+    """README.md as text. `figures`: those of each section, by its folder."""
+    templates = markdown_templates(**_VALUES)
+    return templates.get_template("README.md.j2").render(report=report, figures=figures)
 
 
-def page_html(report: Report, files: Mapping[str, SectionFiles]) -> str:
+def page_html(report: Report, figures: Figures) -> str:
     """index.html as text, see `page_markdown`.
 
     The page reaches no network: its style, script and images are in it, and its content security
     policy lets nothing else load. Links lead to files beside it.
     """
-    templates = html_templates(**_SHARED, **_HTML)
-    return templates.get_template("page.html.j2").render(report=report, files=files)
+    templates = html_templates(**_VALUES)
+    return templates.get_template("page.html.j2").render(report=report, figures=figures)
 
 
 def policy() -> str:
@@ -120,21 +121,17 @@ def settings_sheet(groups: Sequence[Group]) -> Sheet:
     return make_sheet("settings that differ", groups, fields)
 
 
-_SHARED = {
-    "domains_text": domains_text,
-    "verdict": verdict,
-    "protocol": protocol,
-    "problems_sheet": problems_sheet,
-}
-_HTML = {
-    "policy": policy,
-    "unlisted": unlisted,
-    "entries_sheet": entries_sheet,
-    "settings_sheet": settings_sheet,
-    "data_uri": data_uri,
-    "licence_lines": licence_lines,
-    "STYLE": STYLE,
-    "SCRIPT": SCRIPT,
-    "SMALL": SMALL,
-    "WARNED": WARNED,
-}
+_FUNCTIONS = (
+    policy,
+    data_uri,
+    domains_text,
+    verdict,
+    protocol,
+    licence_lines,
+    unlisted,
+    entries_sheet,
+    problems_sheet,
+    settings_sheet,
+)
+_VALUES: dict[str, object] = {function.__name__: function for function in _FUNCTIONS}
+_VALUES |= {"STYLE": STYLE, "SCRIPT": SCRIPT, "SMALL": SMALL, "WARNED": WARNED}

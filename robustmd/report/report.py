@@ -9,7 +9,6 @@ from robustmd.report.compare import TreeComparison, compare_markdown, compare_tr
 from robustmd.report.content import (
     DrawnFile,
     Report,
-    SectionFiles,
     SectionReport,
     make_report,
     table_files,
@@ -72,17 +71,15 @@ def write_report(
     rule = selection or Selection()
     report = make_report(outputs, out, data, selection=rule, spread=spread, baseline=baseline)
     written: list[Path] = []
-    files: dict[str, SectionFiles] = {}
+    figures: dict[str, list[DrawnFile]] = {}
     for one in report.sections:
-        folder, tables = out / one.section.folder, one.sheets
-        written += _write_tables(folder, tables)
-        drawn, images = _figures(one, folder)
-        files[one.section.folder] = SectionFiles(tuple(tables), tuple(drawn))
+        written += _write_tables(out / one.section.folder, one.sheets)
+        figures[one.section.folder], images = _figures(one, out / one.section.folder)
         written += images
     for table in report.leave_one_out:
         written += _write_tables(out / table.folder, table_files(table))
-    page_path = _write(out / "README.md", page_markdown(report, files))
-    html_path = _write(out / "index.html", page_html(report, files))
+    page_path = _write(out / "README.md", page_markdown(report, figures))
+    html_path = _write(out / "index.html", page_html(report, figures))
     every = (page_path, html_path, *written)
     remove_stale(out, every)
     _write(out / LIST, list_text(out, every))

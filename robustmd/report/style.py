@@ -108,5 +108,5 @@ def not_drawable(text: str) -> list[str]:
         if font is None:
             lost.append(letter)
         else:
-            _families[font.family] = None
+            _families[font.name] = None
     return lost
