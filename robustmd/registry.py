@@ -17,12 +17,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol, TypeVar
 
 from typing_extensions import Self, dataclass_transform
 
-from robustmd.config.ranges import BELOW_ONE, NAMES, PARTS, key
+from robustmd.config.ranges import BELOW_ONE, NAMES, PARTS, key, one_of
 from robustmd.errors import UserError
+
+if TYPE_CHECKING:
+    from robustmd.domains.domain import DomainSet
 
 
 class FinishedRuns(Protocol):
@@ -89,6 +92,10 @@ class BackboneFacts:
 
     num_classes: int
     image_size: tuple[int, int]
+
+    @classmethod
+    def of(cls, domains: DomainSet) -> BackboneFacts:
+        return cls(len(domains.classes), domains.image_size)
 
 
 @dataclass(frozen=True)
@@ -202,7 +209,17 @@ def _checked(group: str, name: str, one: Any, there: Any) -> str:
 
 METRICS: dict[str, Metric] = {}
 METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
-BACKBONES = Registry("backbone", "build", head=None, smallest=1)
+BACKBONES = Registry(
+    "backbone",
+    "build",
+    common={
+        "freeze": (str, key("none", one_of("none", "features"))),
+        "freeze_bn": (bool, key(False)),
+        "dropout": (Optional[float], key(None, BELOW_ONE)),  # noqa: UP045
+    },
+    head=None,
+    smallest=1,
+)
 DATA = Registry(
     "data",
     "load",
@@ -254,7 +271,8 @@ def backbone(
     """Register `backbone=<name>`: a `Settings` class with `build(self, facts) -> nn.Module`.
 
     `facts` is a `BackboneFacts`. The module takes images, float [n, 3, H, W], whose pixels are
-    (u − 0.5)/0.25 with u = pixel/255, and gives logits [n, C].
+    (u − 0.5)/0.25 with u = pixel/255, and gives logits [n, C]. Every backbone also has the keys
+    `backbone.freeze`, `backbone.freeze_bn` and `backbone.dropout` (docs/backbones.md).
 
     Args:
         name: an identifier that no other backbone has.

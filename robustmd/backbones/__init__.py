@@ -24,10 +24,15 @@ for _module in iter_modules(__path__):
 def build_backbone(backbone: Any, facts: BackboneFacts) -> nn.Module:
     """The model of a backbone's settings, with random weights of torch's own generator.
 
+    What `backbone.freeze` and `freeze_bn` keep as it is, is in evaluation mode, the rest in
+    training mode.
+
     Raises:
         UserError: the images are too small for it, or it refuses a combination of its settings.
     """
     from torch import nn  # noqa: PLC0415 - settings are checked without torch
+
+    from robustmd.backbones.networks import changes  # noqa: PLC0415
 
     (height, width), smallest = facts.image_size, BACKBONES.flag(backbone.name, "smallest")
     if min(height, width) < smallest:
@@ -46,6 +51,13 @@ def build_backbone(backbone: Any, facts: BackboneFacts) -> nn.Module:
             f"backbone={backbone.name}: build returned {type(model).__name__}; it must return a "
             "torch.nn.Module"
         )
+    frozen = backbone.freeze == "features"
+    if backbone.dropout is not None:
+        changes.drop_out(model, head_of(backbone, facts), backbone.dropout, only_head=frozen)
+    if backbone.freeze_bn:
+        changes.freeze_batch_norm(model)
+    if frozen:
+        changes.freeze_all_but(model, head_of(backbone, facts))
     return model
 
 

@@ -93,7 +93,7 @@ def _final_model(
     state = checkpoints.load_final_model(directory.path)
     if wanted not in (None, files.sha256(directory.path / files.FINAL_MODEL)):
         raise UserError(f"{directory.path}: its final model is not the one that it finished with")
-    facts = BackboneFacts(len(domains.classes), domains.image_size)
+    facts = BackboneFacts.of(domains)
     too_large = memory_for(f"the model that {directory.path / files.CONFIG} names")
     with too_large:
         expected = without_numbers(lambda: build_backbone(config.backbone, facts)).state_dict()

@@ -140,10 +140,11 @@ def _agree(one: tuple[Numbers, Numbers], other: tuple[Numbers, Numbers]) -> bool
 
 @contextmanager
 def as_before(learner: Learner) -> Iterator[None]:
-    """Take back, in place, whatever the block does to the learner's numbers."""
-    state = copy.deepcopy(learner.state_dict())
+    """Take back, in place, whatever the block does to the learner's numbers and to torch's."""
+    state, device = copy.deepcopy(learner.state_dict()), learner.adversary.weights.device
     try:
-        yield
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            yield
     finally:
         learner.load_state_dict(state)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim.swa_utils import update_bn
 
 from robustmd.adversary import RegretMeter
@@ -52,18 +53,24 @@ class Learner:
     measured: int = -1  # the last iteration after which the model was measured
 
     def __post_init__(self) -> None:
-        self.logits = self.in_precision(self.model)
-        self.training_logits = self.logits
+        self.enter_at("")
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         _begin_state(self.optimizer)
 
+    def enter_at(self, part: str) -> None:
+        """Let examples go into that part of the model from now on, by name: into its head, where
+        they are features; "": into the whole."""
+        self.entrance = part
+        self.logits = self.in_precision(self.model)
+        self.training_logits = self.logits
+
     def compile(self) -> None:
         """Train with `torch.compile`d passes from now on; measurements stay as they are."""
-        self.training_logits = self.in_precision(torch.compile(self.model))  # type: ignore[arg-type]
+        self.training_logits = InPrecision(torch.compile(self.logits.model), self.precision)  # type: ignore[arg-type]
 
     def in_precision(self, model: nn.Module) -> InPrecision:
-        """A model, this one or its average, as the run computes it."""
-        return InPrecision(model, self.precision)
+        """A model, this one or its average, as the run computes it, from where examples enter."""
+        return InPrecision(model.get_submodule(self.entrance), self.precision)
 
     def count_average(self) -> None:
         """Count W_t in the average, where there is one; before the step to W_{t+1}."""
@@ -146,7 +153,7 @@ def build_learner(
         weights: the file that the model begins with, None: none.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
-    seen = BackboneFacts(len(domains.classes), domains.image_size)
+    seen = BackboneFacts.of(domains)
     model = build_backbone(config.backbone, seen)
     notes = [load_weights(model, weights, config.backbone, seen)] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -172,7 +179,7 @@ def build_optimizer(
     on_cuda = device.type == "cuda"
     rate = training.learning_rate
     return torch.optim.SGD(
-        model.parameters(),
+        [p for p in model.parameters() if p.requires_grad],
         lr=torch.tensor(rate, device=device) if on_cuda else rate,
         momentum=training.momentum,
         weight_decay=training.weight_decay,
@@ -244,6 +251,7 @@ class IterateAverage(nn.Module):
             mean.lerp_(now, 1.0 / t)
 
     def ready(self, batches: Iterable[torch.Tensor]) -> nn.Module:
-        """The averaged model, any batch-norm statistics estimated on the batches."""
-        update_bn(batches, self.model)
+        """The averaged model, batch-norm statistics estimated on the batches unless frozen."""
+        if all(m.training for m in self.model.modules() if isinstance(m, _BatchNorm)):
+            update_bn(batches, self.model)
         return self.model

@@ -63,7 +63,7 @@ def measure(
     """
     asked = [METRICS[name] for name in metrics]
     chosen = positions or {}
-    with _evaluating(model):
+    with evaluating(model):
         sums = [
             _sums(model, split, chosen.get(name), between, asked) for name, split in domains.items()
         ]
@@ -139,7 +139,7 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
         Images are seen as in a measurement: cropped in the centre, with each image's own noise.
     """
     arrays: dict[str, np.ndarray] = {}
-    with _evaluating(model):
+    with evaluating(model):
         for split, domains in splits.items():
             for name, examples in domains.items():
                 parts = chunks(examples, images_at_once(examples))
@@ -150,15 +150,16 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode and no gradients; afterwards the model's mode is as it was."""
-    was_training = model.training
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode and no gradients; afterwards each part's mode is as it was."""
+    training = [part for part in model.modules() if part.training]
     model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        model.train(was_training)
+        for part in training:
+            part.training = True
 
 
 def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import torch
 from torch import nn
 
+from robustmd.backbones import head_of
+from robustmd.registry import BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
 from robustmd.training.console import RunProgress, StopRequest
 from robustmd.training.fast_iteration import ready_iteration
+from robustmd.training.features import features_of
 from robustmd.training.history import TRAINING_PARTS, Diverged, History
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import Parts, train
 from robustmd.training.measurement import Measure, measure, predict, worst
 from robustmd.training.plan import Plan
-from robustmd.training.pool import TrainingPool, resident_splits, where_images_are
+from robustmd.training.pool import ResidentExamples, TrainingPool, resident_splits, where_images_are
 from robustmd.training.state import RunState
 
 
@@ -65,8 +69,32 @@ class Session:
         self.parts.history.start_at(self.learner.iteration + 1)
         if (placed := where_images_are(self.splits)) is not None:
             self._note(placed)
+        if self.plan.config.backbone.freeze == "features":
+            self._keep_features()
         train(self, ready_iteration(self.plan.config.runtime, self.parts, self._note))
         self._finish()
+
+    def _keep_features(self) -> None:
+        """Compute frozen features once where nothing random comes before them, or say why not."""
+        begun, plan, parts = time.perf_counter(), self.plan, self.parts
+        drawn = parts.batches.draw_block(0)._replace(domains=None)
+        head = head_of(plan.config.backbone, BackboneFacts.of(plan.domains))
+        why_not = "the training images' views are random"
+        kept: dict[str, dict[str, ResidentExamples]] | None = None
+        if all(part is drawn.positions or part is None for part in drawn):
+            why_not = "the model's head is not all that comes after them"
+            kept = features_of(self.splits, self.learner, head, self.stop.check)
+        if kept is None:
+            self._note(f"frozen features are computed anew for each batch: {why_not}")
+            return
+        self.splits = kept
+        self.learner.enter_at(head)
+        trained = [kept["train"][name] for name in plan.trained]
+        self.parts = replace(parts, pool=TrainingPool(trained, parts.batches.counts))
+        seconds = time.perf_counter() - begun
+        self.clock.add("start", seconds)
+        count = sum(len(split) for domains in kept.values() for split in domains.values())
+        self._note(f"frozen features of {count:,} examples computed once, in {seconds:.1f} s")
 
     def _finish(self) -> None:
         self.log()

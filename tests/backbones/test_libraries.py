@@ -96,6 +96,8 @@ def test_images_that_it_cannot_take_are_one_line_with_a_size(model, side, next_s
         (["mean=[0.5,0.5,0.5]"], "mean and std go together"),
         (["mean=[0,0,0]", "std=[1,0,1]"], "mean and std go together"),
         (["mean=[0,0]", "std=[1,1]"], "three numbers, of red, green and blue"),
+        (["freeze=head"], "must be one of none, features"),
+        (["dropout=1"], r"must be a number in \[0, 1\)"),
     ],
 )
 def test_a_wrong_key_is_one_line(keys: list[str], words: str) -> None:
@@ -189,3 +191,40 @@ def test_images_come_to_it_on_the_scale_of_its_weights() -> None:
     with torch.no_grad():
         due = bare((pixels.permute(0, 3, 1, 2) / 255 - mean) / std)
         torch.testing.assert_close(found(normalised(pixels)), due, rtol=1e-4, atol=1e-5)
+
+
+def trained_parts(model: nn.Module) -> set[str]:
+    return {name for name, p in model.named_parameters() if p.requires_grad}
+
+
+def test_frozen_features_leave_the_head_to_learn() -> None:
+    model, head = built("torchvision", model="resnet18", freeze="features")
+    assert trained_parts(model) == {"fc.weight", "fc.bias"}
+    assert [name for name, m in model.named_modules() if m.training] == [head]
+
+
+def test_frozen_batch_norm_is_in_evaluation_mode_and_learns_its_scale() -> None:
+    model, _ = built("torchvision", model="resnet18", freeze_bn=True)
+    modes = {type(m).__name__: m.training for m in model.modules()}
+    assert not modes["BatchNorm2d"]
+    assert modes["Conv2d"]
+    assert "bn1.weight" in trained_parts(model)
+
+
+def test_dropout_is_the_models_own_or_comes_before_the_head() -> None:
+    own, _ = built("torchvision", model="alexnet", dropout=0.25)
+    assert {m.p for m in own.modules() if isinstance(m, nn.Dropout)} == {0.25}
+    torch.manual_seed(0)
+    backbone = BACKBONES["resnet18"](weights="none", dropout=0.5)
+    model = build_backbone(backbone, BackboneFacts(7, (32, 32)))
+    assert model.state_dict().keys() == models.resnet18().state_dict().keys()
+    features = torch.ones(1, 512)
+    assert not torch.equal(model.fc(features), model.fc(features))
+    model.eval()
+    assert torch.equal(model.fc(features), model.fc(features))
+
+
+def test_a_model_without_one_head_is_refused_where_one_is_needed() -> None:
+    pytest.importorskip("timm")
+    with pytest.raises(UserError, match="cannot tell the head"):
+        built("timm", 64, model="deit_tiny_distilled_patch16_224", freeze="features")

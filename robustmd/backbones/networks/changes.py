@@ -1,6 +1,6 @@
-"""Models without numbers, and on another scale of the input.
+"""Models without numbers, and what settings change: input scale, dropout, what is frozen.
 
-A hook, so that the names in its state dict stay those of the model alone.
+Hooks, so that the names in its state dict stay those of the model alone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
 
 
 def without_numbers(build: Callable[[], nn.Module]) -> nn.Module:
@@ -41,3 +43,30 @@ def scale_input(model: nn.Module, mean: Sequence[float], std: Sequence[float]) -
 
 def _scaled(model: nn.Module, given: tuple[torch.Tensor, ...]) -> torch.Tensor:
     return torch.addcmul(model.input_shift, given[0], model.input_scale)  # type: ignore[arg-type]
+
+
+def drop_out(model: nn.Module, head: str, share: float, *, only_head: bool = False) -> None:
+    """Give the model's own dropout that probability; where it has none, drop inputs of its head.
+
+    only_head: the latter in any case, for features that are not in training mode.
+    """
+    own = [m for m in model.modules() if isinstance(m, nn.Dropout) and m.p > 0]
+    for module in own:
+        module.p = share
+    if only_head or not own:
+        model.get_submodule(head).register_forward_pre_hook(
+            lambda module, given: functional.dropout(given[0], share, module.training)
+        )
+
+
+def freeze_batch_norm(model: nn.Module) -> None:
+    """Its statistics stay: it is in evaluation mode. What it learns beside them, it learns."""
+    for module in model.modules():
+        if isinstance(module, _BatchNorm):
+            module.eval()
+
+
+def freeze_all_but(model: nn.Module, head: str) -> None:
+    """Nothing but the head is trained, and nothing before it is random or changes."""
+    model.requires_grad_(False).eval()
+    model.get_submodule(head).requires_grad_(True).train()

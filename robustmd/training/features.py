@@ -1,0 +1,78 @@
+"""Features in place of images: what the head of a model takes, of every example, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from robustmd.domains.examples import Views
+from robustmd.training.learner import Learner
+from robustmd.training.measurement import evaluating, images_at_once
+from robustmd.training.pool import ResidentExamples, Splits, chunks
+
+RTOL, ATOL = 1e-4, 1e-5  # of logits, between the whole model's and its head's
+
+
+class Features(ResidentExamples):
+    """A split whose images are features, float [N, 1, d], which no view changes.
+
+    Args:
+        examples: the images that they were computed of, each as it is measured.
+        features: of these and others; `first` is the row where these begin.
+    """
+
+    def __init__(self, examples: ResidentExamples, features: torch.Tensor, first: int) -> None:
+        self.absent, self.labels, self.device = examples.absent, examples.labels, examples.device
+        self.images, self.image_size = features, (1, features.shape[2])
+        self.rows = torch.arange(first, first + len(examples))
+        self.views, self.noise_start = Views(), 0
+        self._of = examples
+
+    def ids(self) -> torch.Tensor:
+        return self._of.ids()
+
+
+def features_of(
+    splits: Splits, learner: Learner, head: str, between: Callable[[], None]
+) -> dict[str, dict[str, ResidentExamples]] | None:
+    """The same splits with features; None where the head's input is no vector, or where its output
+    is not the model's.
+
+    Args:
+        head: the name of the model's part that takes them.
+        between: called between forward passes; may raise to stop.
+    """
+    part = learner.in_precision(learner.model.get_submodule(head))
+    inputs: list[torch.Tensor] = []
+    handle = part.model.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    found: dict[str, list[torch.Tensor]] = {split: [] for split in splits}
+    try:
+        with evaluating(learner.logits):
+            for split, domains in splits.items():
+                for examples in domains.values():
+                    for images, _ in chunks(examples, images_at_once(examples)):
+                        inputs.clear()
+                        logits = learner.logits(images)
+                        if len(inputs) != 1 or inputs[0].dim() != 2:
+                            return None
+                        features = inputs[0].float()
+                        if not torch.allclose(part(features), logits, rtol=RTOL, atol=ATOL):
+                            return None
+                        found[split].append(features)
+                        between()
+    finally:
+        handle.remove()
+    return {split: _placed(splits, split, parts) for split, parts in found.items()}
+
+
+def _placed(splits: Splits, split: str, parts: list[torch.Tensor]) -> dict[str, ResidentExamples]:
+    """All domains' features in one array, so that one gather serves them all."""
+    placed: dict[str, ResidentExamples] = {}
+    if not parts:
+        return placed
+    features, first = torch.cat(parts)[:, None], 0
+    for name, examples in splits[split].items():
+        placed[name] = Features(examples, features, first)
+        first += len(examples)
+    return placed
