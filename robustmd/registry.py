@@ -58,6 +58,11 @@ class Settings:
         """Of a data set: its domains, in order, where they are known without loading it."""
         return ()
 
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]] | None:
+        """Of a data set: its licences, the bytes that are fetched, and which parts of it are in the
+        folder, without reading them; None where that cannot be said. Raises UserError."""
+        return None
+
     def trained(self, domains: Sequence[str]) -> tuple[str, ...]:
         """Of a method: which of the domains that may be trained on it trains on."""
         return tuple(domains)

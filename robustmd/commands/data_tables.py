@@ -13,7 +13,7 @@ from rich.table import Table
 
 from robustmd.domains.domain import SPLITS, Domain, DomainSet
 from robustmd.domains.duplicates import Shared
-from robustmd.domains.overview import entry
+from robustmd.registry import DATA
 
 MOST_PAIRS = 20
 _HEADER = re.compile(r"# robustmd train (data=.+?)\s{2,}(.+)")
@@ -25,9 +25,12 @@ def list_data_sets(data_dir: Path, console: Console) -> None:
     for column in ("data set", "what it is", "to fetch", "at hand", "licence"):
         table.add_column(column, overflow="fold")
     for name, what in _described():
-        found = entry(name, data_dir)
-        size = "–" if found is None or not found.size else _in_words(found.size)
-        state, licence = (found.state, found.licence) if found else ("–", "–")
+        size, state, licence = "–", "–", "–"
+        if (known := DATA[name]().at_hand(data_dir)) is not None:
+            licence, count, there = known
+            size = _in_words(count) if count else "–"
+            parts = (f"{part} {'there' if there[part] else 'missing'}" for part in there)
+            state = ", ".join(parts) or "in the package"
         table.add_row(name, what, size, state, licence)
     console.print(table)
     line = f"Files are looked for in {data_dir} (paths.data=DIR or ROBUSTMD_DATA: elsewhere)."

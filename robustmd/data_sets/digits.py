@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from robustmd.data_sets import mnist, svhn
 from robustmd.domains.checksums import fingerprint
 from robustmd.domains.domain import DomainSet
 from robustmd.registry import DataFacts, Settings, data
 
+BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
 CLASSES = tuple(str(digit) for digit in range(10))
 
 
@@ -29,6 +31,11 @@ class Digits(Settings):
 
     def names(self) -> tuple[str, ...]:
         return ("mnist", "svhn")
+
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
+        sources = (mnist.source(), svhn.source(self.svhn.extra, self.verify))
+        there = {s.title: len(s.found(folder)) == len(s.md5s) for s in sources}
+        return "; ".join(f"{s.title} {s.licence}" for s in sources), BYTES, there
 
     def load(self, facts: DataFacts) -> DomainSet:
         """The domains "mnist" (60,000 + 10,000) and "svhn" (73,257 + 26,032). Raises UserError."""

@@ -19,7 +19,7 @@ other versions may rasterise or ship the fonts differently, which the data's fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -62,6 +62,9 @@ class DigitsMini(Settings):
 
     def names(self) -> tuple[str, ...]:
         return tuple(SOURCES)
+
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
+        return f"{CC_BY_4}; {FONTS}", 0, {}
 
     def load(self, facts: DataFacts) -> DomainSet:
         """The domains "handwritten" (1,400 + 397) and "printed" (6,000 + 1,000), in this order.

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Any, Optional
+
+import numpy as np
 
 from robustmd.config.paths import whole
-from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, one_of
+from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
+from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.class_folders import LAYOUT, list_root
+from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
+from robustmd.domains.listing import Listed, Listing, few, shown
+from robustmd.domains.manifest_csv import list_manifest
+from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
+from robustmd.domains.splits import seeded_split
+from robustmd.errors import UserError
 from robustmd.registry import DataFacts, Settings, data, key
 
-if TYPE_CHECKING:
-    from robustmd.domains.domain import DomainSet
+COLUMNS = Allowed(
+    "a list of the manifest's columns, as [label,place]",
+    lambda value: all(isinstance(name, str) for name in value),
+)
+MOST_NOTES = 10
+Say = Callable[[str], None]
+
+
+def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> DomainSet:
+    """The same from Python: the keys of `Folder`, as root="DIR".
+
+    cache_dir: keeps the prepared arrays; say: is called with a line for each thing that takes time
+    or should be known. Raises UserError.
+    """
+    return Folder(**settings).load(DataFacts(lambda _: cache_dir, say))
 
 
 @data("folder", order=6)
 class Folder(Settings):
-    """Exactly one of `root` and `manifest`, made absolute."""
+    """Exactly one of `root` and `manifest`, made absolute; see class_folders.py, manifest_csv.py.
+
+    group_by: the columns of a manifest whose values make a domain; none: its column `domain`.
+    outside: a manifest's paths may lead out of its folder. test_share, split_seed: of the test
+    split of domains without one; not the run's seed, so that runs are compared on the same
+    examples. skip_unreadable: leave out, with a note, what cannot be read.
+    """
 
     root: Optional[str] = key(None, place=True)  # noqa: UP045
     manifest: Optional[str] = key(None, place=True)  # noqa: UP045
+    group_by: list[str] = key([], COLUMNS)
     outside: bool = False
     size: int = key(32, IMAGE_SIDE)
     test_share: float = key(0.2, SHARE)
@@ -28,20 +59,97 @@ class Folder(Settings):
 
     def __post_init__(self) -> None:
         """A relative path means another folder elsewhere."""
-        self.root = whole("data.root", self.root) if self.root else None
-        self.manifest = whole("data.manifest", self.manifest) if self.manifest else None
+        self.root = whole("data.root", str(self.root)) if self.root else None
+        self.manifest = whole("data.manifest", str(self.manifest)) if self.manifest else None
 
     def load(self, facts: DataFacts) -> DomainSet:
-        from robustmd.domains import folder  # noqa: PLC0415
+        """K ≥ 2 domains in the order of their names, as size × size RGB (see decoding.py).
 
-        return folder.load(
-            facts.folder("cache"),
-            root=Path(self.root) if self.root else None,
-            manifest=Path(self.manifest) if self.manifest else None,
-            outside=self.outside,
-            size=self.size,
-            test_share=self.test_share,
-            split_seed=self.split_seed,
-            skip_unreadable=self.skip_unreadable,
-            say=facts.say,
+        A domain may lack classes; that is noted. Raises UserError: one line for whatever is
+        missing, unreadable or laid out in another way, with the first ten and a count.
+        """
+        listing = self._listing()
+        _check(listing)
+        prepared = prepare(listing, facts.folder("cache"), self.size, facts.say)
+        of_files = notes_on_files(listing, prepared, self.skip_unreadable)
+        notes = [*listing.notes, *listing.twins, *of_files]
+        domains, checksums = [], {}
+        for name, files in listing.by_domain.items():
+            arrays = prepared[name]
+            rows = self._rows(name, files, arrays)
+            parts = {split: Examples(arrays.images, arrays.labels, rows[split]) for split in rows}
+            three = parts["train"], parts["test"], parts.get("val")
+            domains.append(Domain(name, *three, source=str(listing.source), verified="own files"))
+            sums = {f"{split}_rows": array_sha256(chosen) for split, chosen in rows.items()}
+            checksums[name] = arrays.checksums | sums
+            there = np.unique(arrays.labels[np.concatenate([*rows.values()])])
+            lacking = np.delete(listing.classes, there).tolist()
+            if lacking and "label" not in self.group_by:
+                share = f"{len(lacking)} of {len(listing.classes)} classes"
+                notes.append(f"domain {name} lacks {share}: {few(lacking)}")
+        if len(notes) > MOST_NOTES:
+            more = len(notes) - MOST_NOTES + 1
+            notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]
+        for note in notes:
+            facts.say(note)
+        sha256 = fingerprint("folder", listing.classes, checksums)
+        return DomainSet("folder", tuple(domains), listing.classes, sha256, tuple(notes))
+
+    def _listing(self) -> Listing:
+        if self.root and self.manifest:
+            raise UserError(
+                f"data.root={shown(self.root)} and data.manifest={shown(self.manifest)}: give one "
+                "of the two"
+            )
+        if self.manifest:
+            return list_manifest(Path(self.manifest), self.group_by, outside=self.outside)
+        if self.root and self.group_by:
+            raise UserError(
+                f"data.group_by=[{','.join(self.group_by)}]: names columns of data.manifest=FILE; "
+                "with data.root=DIR the folders are the domains"
+            )
+        if self.root:
+            return list_root(Path(self.root))
+        raise UserError(
+            f"data=folder: say where the images are, with data.root=DIR (holding {LAYOUT}) or "
+            "data.manifest=FILE.csv (columns path,domain,label,split)"
         )
+
+    def _rows(self, name: str, files: list[Listed], arrays: Prepared) -> dict[str, np.ndarray]:
+        """Split → its rows (int64 [n]), as given, or drawn. Raises UserError for too few readable
+        files."""
+        readable = np.delete(np.arange(len(files)), list(arrays.unreadable))
+        if files[0].split:
+            given = np.array([file.split for file in files])[readable]
+            rows = {split: readable[given == split] for split in SPLITS if split in given}
+            for split in ("train", "test"):
+                if split not in rows:
+                    raise UserError(f"domain {name}: none of its {split} images can be read")
+            return rows
+        if len(readable) < 2:
+            raise UserError(
+                f"domain {name}: {len(readable)} readable image(s); at least two are needed, one "
+                "to train on and one to test on"
+            )
+        labels = arrays.labels[readable]
+        train, test = seeded_split(labels, self.test_share, self.split_seed, name)
+        return {"train": readable[train], "test": readable[test]}
+
+
+def _check(listing: Listing) -> None:
+    """Two domains or more; each has train and test given for all of its files, or for none."""
+    if len(listing.domains) < 2:
+        names = ", ".join(listing.domains) or "none"
+        raise UserError(
+            f"{shown(listing.source)}: one domain or none ({names}); at least two are needed"
+        )
+    for name, files in listing.by_domain.items():
+        given = [file.split for file in files]
+        if any(given) and not all(given):
+            raise UserError(
+                f"domain {name}: {given.count(''):,} of its {len(given):,} files have no split; "
+                "give one for all of them, or for none to have it drawn"
+            )
+        for split in ("train", "test") if any(given) else ():
+            if split not in given:
+                raise UserError(f"domain {name}: no file is in its {split} split; one is needed")

@@ -3,7 +3,8 @@ experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Optional
 
 import numpy as np
@@ -19,6 +20,7 @@ from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, Settings, data, key
 
+BYTES = 811_092_049  # Oxford-IIIT Pet; ImageNet is not fetched
 EXPANSION = tuple(VARIANTS)  # identity, both flips, rotations by 45°, …, 315°: ×10
 SOURCES = {
     imagenet.NAME: (imagenet.ORIGIN, imagenet.LICENCE),
@@ -67,6 +69,13 @@ class Pets(Settings):
 
     def names(self) -> tuple[str, ...]:
         return tuple(SOURCES)
+
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
+        there = {
+            "ImageNet": any((folder / name / "train").is_dir() for name in imagenet.FOLDERS),
+            "VGG": (folder / oxford_pets.FOLDER / "images").is_dir(),
+        }
+        return f"{imagenet.LICENCE}; VGG {CC_BY_SA_4}", BYTES, there
 
     def load(self, facts: DataFacts) -> DomainSet:
         return self.of(self.names(), facts)

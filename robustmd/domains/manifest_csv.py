@@ -1,9 +1,14 @@
-"""data.manifest: a CSV file with the columns path, domain, label and, if wanted, split."""
+"""data.manifest: a CSV file with the columns path, domain, label and, if wanted, split.
+
+With data.group_by a domain is not a value of the column `domain`, but of several columns together:
+"landbird+water" where `label` is landbird and `place` is water. Other columns are left alone.
+"""
 
 from __future__ import annotations
 
 import csv
 import posixpath
+from collections.abc import Sequence
 from pathlib import Path
 
 from robustmd.domains.checksums import NO_FILE, stamp_of
@@ -11,27 +16,28 @@ from robustmd.domains.examples import SPLITS
 from robustmd.domains.listing import Listed, Listing, checked_name, clean, few, shown
 from robustmd.errors import UserError
 
-NEEDED = ("path", "domain", "label")
-COLUMNS = (*NEEDED, "split")
 Row = dict[str, str]  # value by column
 
 
-def list_manifest(manifest: Path, *, outside: bool) -> Listing:
+def list_manifest(manifest: Path, group_by: Sequence[str] = (), *, outside: bool) -> Listing:
     """The image files that `manifest` names, relative to its own folder.
 
+    group_by: the columns whose values make a domain; none: `domain`.
     outside: paths may lead out of that folder.
     Raises UserError: no such file, not such a table, a wrong value, files missing.
     """
     where = f"data.manifest={shown(manifest)}"
-    rows = _rows(manifest, where)
+    groups = list(group_by) or ["domain"]
+    needed = list(dict.fromkeys(["path", *groups, "label"]))
+    rows, others = _rows(manifest, needed, where)
 
     def refuse(wrong: list[str], what: str) -> None:
         if wrong:
             count = f"{len(wrong):,} of {len(rows):,} rows"
             raise UserError(f"{where}: {count} {what.format(few(wrong))}")
 
-    empty = [f"line {line}" for line, row in rows.items() if not all(row[n] for n in NEEDED)]
-    refuse(empty, "have no path, domain or label: {}")
+    empty = [f"line {line}" for line, row in rows.items() if not all(row[n] for n in needed)]
+    refuse(empty, f"lack one of {', '.join(needed)}: {{}}")
     wrong = [
         f"{shown(row['split'])!r} (line {line})"
         for line, row in rows.items()
@@ -42,9 +48,14 @@ def list_manifest(manifest: Path, *, outside: bool) -> Listing:
     leaving = [paths[line] for line, row in rows.items() if _leaves(row["path"])]
     if not outside:
         refuse(leaving, "lead out of its folder: {}; data.outside=true allows it")
+    values = {line: tuple(clean(row[name]) for name in groups) for line, row in rows.items()}
+    domains = {line: "+".join(of_row) for line, of_row in values.items()}
+    meant = {domains[line]: values[line] for line in rows}
+    unclear = [paths[line] for line in rows if meant[domains[line]] != values[line]]
+    refuse(unclear, "make one domain's name of other values than another row: {}; rename them")
     first: dict[tuple[str, str], int] = {}
     for line, row in rows.items():
-        first.setdefault((clean(row["domain"]), posixpath.normpath(row["path"])), line)
+        first.setdefault((domains[line], posixpath.normpath(row["path"])), line)
     kept = set(first.values())
     repeated = [paths[line] for line in rows if line not in kept]
     refuse(repeated, "name a file that the same domain has already: {}")
@@ -53,7 +64,7 @@ def list_manifest(manifest: Path, *, outside: bool) -> Listing:
     refuse(missing, f"name no file: {{}}; paths are relative to {shown(manifest.parent)}")
     files = [
         Listed(
-            checked_name("domain", row["domain"], f"{where}, line {line}"),
+            checked_name("domain", domains[line], f"{where}, line {line}"),
             checked_name("label", row["label"], f"{where}, line {line}"),
             row["split"],
             row["path"],
@@ -61,17 +72,25 @@ def list_manifest(manifest: Path, *, outside: bool) -> Listing:
         )
         for line, row in rows.items()
     ]
-    return Listing(manifest, manifest.parent, files)
+    notes = [f"columns of the manifest that are not used: {few(others)}"] if others else []
+    return Listing(manifest, manifest.parent, files, notes)
 
 
-def _rows(manifest: Path, where: str) -> dict[int, Row]:
-    """Line → row, with all columns and without blank space around names. Raises UserError."""
+def _rows(manifest: Path, needed: list[str], where: str) -> tuple[dict[int, Row], list[str]]:
+    """Line → row, with the columns that are used and without blank space around names; and the
+    names of the other columns. Raises UserError."""
     rows = {}
     try:
         with manifest.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, skipinitialspace=True, strict=True)
             header = [name.strip() for name in next(reader, [])]
-            _check_header(header, where)
+            missing = [name for name in needed if name not in header]
+            if missing or len(set(header)) < len(header):
+                fault = f"no column {missing[0]}" if missing else "a column twice"
+                raise UserError(
+                    f"{where}: {fault}; the first line must name the columns {', '.join(needed)} "
+                    "and, if wanted, split"
+                )
             for fields in filter(None, reader):
                 if len(fields) != len(header):
                     raise UserError(
@@ -87,18 +106,7 @@ def _rows(manifest: Path, where: str) -> dict[int, Row]:
         raise UserError(f"{where}: is not UTF-8 text; save it as CSV in UTF-8") from None
     except csv.Error as error:
         raise UserError(f"{where}, line {reader.line_num}: is no CSV ({error})") from None
-    return rows
-
-
-def _check_header(header: list[str], where: str) -> None:
-    allowed = f"the first line must be path,domain,label or {','.join(COLUMNS)}, in any order"
-    unknown = [repr(shown(name)) for name in header if name not in COLUMNS]
-    missing = [name for name in NEEDED if name not in header]
-    if unknown:
-        raise UserError(f"{where}: unknown column {few(unknown)}; {allowed}")
-    if missing or len(set(header)) < len(header):
-        fault = f"no column {missing[0]}" if missing else "a column twice"
-        raise UserError(f"{where}: {fault}; {allowed}")
+    return rows, [shown(name) for name in header if name not in (*needed, "split")]
 
 
 def _leaves(path: str) -> bool:

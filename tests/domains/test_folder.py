@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from robustmd.data_sets.folder import load
 from robustmd.domains import prepared_images
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.folder import load
 from robustmd.errors import UserError
 
 OneLine = Callable[..., None]
@@ -266,6 +266,9 @@ def test_exactly_one_of_root_and_manifest(tmp_path: Path, one_line: OneLine) -> 
     with pytest.raises(UserError) as error:
         load(tmp_path, root=tmp_path, manifest=tmp_path / "m.csv")
     one_line(error, "data.root", "data.manifest", "one of the two")
+    with pytest.raises(UserError) as error:
+        load(tmp_path, root=tmp_path, group_by=["label"])
+    one_line(error, "data.group_by=[label]", "data.manifest=FILE")
     with pytest.raises(UserError) as error:
         load(tmp_path, root=tmp_path / "nowhere")
     one_line(error, "nowhere", "no such folder")

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from robustmd.data_sets.folder import Folder
-from robustmd.domains.folder import load
+from robustmd.data_sets.folder import Folder, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text("utf-8")
 
@@ -43,7 +42,7 @@ def test_its_manifest_is_read(tmp_path: Path) -> None:
     assert (data.names, data.classes) == (("photo", "sketch"), ("cat", "dog"))
 
 
-@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen"])
+@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen", "shares"])
 def test_its_defaults_are_the_schemas(key: str) -> None:
     default = dataclasses.asdict(Folder())[key]
     row = re.search(rf"^\| `data.{key}` \| `?(\S+?)`? \|", PAGE, re.MULTILINE)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+from robustmd.data_sets.folder import load
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.folder import load
 from robustmd.errors import UserError
 
 OneLine = Callable[..., None]
@@ -23,10 +24,10 @@ def table(tmp_path: Path) -> Load:
         Image.new("L", (9, 9), gray).save(tmp_path / "own" / name)
     Image.new("L", (9, 9), 99).save(tmp_path / "outside.png")
 
-    def write_and_load(text: str | bytes, **settings: bool) -> DomainSet:
+    def write_and_load(text: str | bytes, **settings: Any) -> DomainSet:
         manifest = tmp_path / "own" / "my manifest.csv"
         manifest.write_bytes(text.encode() if isinstance(text, str) else text)
-        return load(tmp_path / "cache", manifest=manifest, size=8, **settings)  # type: ignore[arg-type]
+        return load(tmp_path / "cache", manifest=manifest, size=8, **settings)
 
     return write_and_load
 
@@ -81,6 +82,32 @@ def test_what_spreadsheets_write_is_read(table: Load) -> None:
     assert table(text).fingerprint == table(lines(*good())).fingerprint
 
 
+def grouped(*places: str) -> str:
+    """Twenty rows without domains: label x or y, at one of the places, and a note."""
+    rows = [f"{name},{'xy'[i % 2]},{places[i // 2 % 2]},n{i}" for i, name in enumerate(IMAGES)]
+    return lines(*rows, header="path,label,place,note")
+
+
+def test_several_columns_make_a_domain(table: Load) -> None:
+    data = table(grouped("land", "water"), group_by=["label", "place"])
+    assert data.names == ("x+land", "x+water", "y+land", "y+water")
+    assert data.class_masks().tolist() == [[True, False]] * 2 + [[False, True]] * 2
+    assert sorted(grays(data["x+land"].train) + grays(data["x+land"].test)) == [0, 4, 8, 12, 16]
+    assert data.notes == ("columns of the manifest that are not used: note",)
+    by_place = table(grouped("land", "water"), group_by=["place"])
+    assert by_place.names == ("land", "water")
+
+
+def test_groups_that_would_have_one_name_are_refused(table: Load, one_line: OneLine) -> None:
+    text = grouped("b", "c").replace(",x,b,", ",x,a+b,").replace(",y,b,", ",x+a,b,")
+    with pytest.raises(UserError) as error:
+        table(text, group_by=["label", "place"])
+    one_line(error, "of 20 rows make one domain's name of other values than another row")
+    with pytest.raises(UserError) as error:
+        table(grouped("b", "c"), group_by=["label", "hour"])
+    one_line(error, "no column hour", "path, label, hour and, if wanted, split")
+
+
 def test_one_image_may_belong_to_two_domains(table: Load) -> None:
     shared = [f"{name},c,x," for name in IMAGES[:5]]
     data = table(lines(*good(), *shared))
@@ -90,14 +117,13 @@ def test_one_image_may_belong_to_two_domains(table: Load) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ("no column path", "path,domain,label")),
-        (lines(header="path,domain,label,fold"), ("unknown column 'fold'", "in any order")),
-        (lines(header="path;domain;label"), ("unknown column 'path;domain;label'",)),
+        ("", ("no column path", "path, domain, label and, if wanted, split")),
+        (lines(header="path;domain;label"), ("no column path",)),
         (lines(header="path,domain"), ("no column label",)),
         (lines(header="path,domain,label,path"), ("a column twice",)),
         (lines(), ("none", "at least two")),
         (lines("images/00.png,a,x"), ("line 2: 3 values, the header has 4",)),
-        (lines("images/00.png,a,,"), ("1 of 1 rows have no path, domain or label: line 2",)),
+        (lines("images/00.png,a,,"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
         (lines("images/00.png,a,x,Train"), ("'Train' (line 2)", "train, val, test")),
         (lines("images/00.png,a/b,x,"), ("line 2", "domain a/b", "without /")),
         (lines("images/00.png,a,x\x01y,"), ("line 2", r"label x\x01y")),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from robustmd.domains.folder import load
+from robustmd.data_sets.folder import load
 from robustmd.errors import UserError
 
 DOMAINS = ("aquarelle", "фото", "line drawings")
