@@ -2,7 +2,8 @@
 
 Implements Qian et al., *Robust Optimization over Multiple Domains*, AAAI-19.
 
-Own methods, data sets and backbones come in by the decorators here (docs/own_code.md).
+Own methods, data sets, backbones, metrics and losses come in by the decorators here
+(docs/own_code.md).
 """
 
 from typing import TYPE_CHECKING
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from robustmd.registry import backbone as backbone
     from robustmd.registry import data as data
     from robustmd.registry import key as key
+    from robustmd.registry import loss as loss
     from robustmd.registry import method as method
     from robustmd.registry import metric as metric
 
-_DOOR = ("Settings", "backbone", "data", "key", "method", "metric")
+_DOOR = ("Settings", "backbone", "data", "key", "loss", "method", "metric")
 
 
 def __getattr__(name: str) -> object:

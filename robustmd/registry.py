@@ -115,12 +115,16 @@ class DataFacts:
     say: Callable[[str], None]
 
 
+Targets = Literal["classes", "numbers"]
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number that is measured of every domain and split.
 
     unit: "nats", "%", …, or "". better: "smaller" or "larger". decimals: how many are shown.
     of: (logits float [n, C], labels int64 [n]) of all examples measured -> number or 0-d tensor.
+    targets: whether labels are "classes", or "numbers", float [n, C], that the model is to give.
     """
 
     name: str
@@ -128,10 +132,21 @@ class Metric:
     better: Literal["smaller", "larger"]
     decimals: int
     of: Callable[[Any, Any], Any]
+    targets: Targets = "classes"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is trained on and measured. unit: "nats", …, or "". of: (outputs float [n, C], labels
+    int64 [n] or float [n, C]) -> float [n], one number an example."""
+
+    name: str
+    unit: str
+    of: Callable[[Any, Any], Any]
 
 
 Schema = TypeVar("Schema", bound=type)
-Measured = TypeVar("Measured", bound=Callable[[Any, Any], Any])
+Function = TypeVar("Function", bound=Callable[[Any, Any], Any])
 
 
 class Registry(Mapping[str, "type[Settings]"]):
@@ -213,6 +228,7 @@ def _checked(group: str, name: str, one: Any, there: Any) -> str:
 
 
 METRICS: dict[str, Metric] = {}
+LOSSES: dict[str, Loss] = {}
 METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
 BACKBONES = Registry(
     "backbone",
@@ -239,7 +255,8 @@ DATA = Registry(
 def modules_registered() -> frozenset[str]:
     """The modules outside this package that registered something."""
     options = [schema for group in (METHODS, BACKBONES, DATA) for schema in group.values()]
-    names = {one.__module__ for one in [*options, *(metric.of for metric in METRICS.values())]}
+    functions: list[Metric | Loss] = [*METRICS.values(), *LOSSES.values()]
+    names = {one.__module__ for one in [*options, *(function.of for function in functions)]}
     return frozenset(name for name in names if name.partition(".")[0] != "robustmd")
 
 
@@ -310,7 +327,8 @@ def metric(
     unit: str = "",
     better: Literal["smaller", "larger"] = "larger",
     decimals: int = 3,
-) -> Callable[[Measured], Measured]:
+    targets: Targets = "classes",
+) -> Callable[[Function], Function]:
     """Register a metric, which `evaluation.metrics=[<name>]` measures: a function of the logits
     [n, C] (−inf for the classes that the domain does not have) and the labels [n] of one domain's
     split, to a number.
@@ -320,17 +338,40 @@ def metric(
         unit: as tables show it: "%", "nats", "".
         better: whether "larger" or "smaller" values are better.
         decimals: how many tables show, >= 0.
+        targets: whether it is of "classes", or of "numbers": outputs and labels float [n, C].
 
     Raises:
         UserError: the name is no identifier, or taken.
     """
 
-    def enter(of: Measured) -> Measured:
+    def enter(of: Function) -> Function:
         there = METRICS[name].of if name in METRICS else None
         what = _checked("metric", name, of, there)
         if name in ("examples", "constant"):
             raise UserError(f"{what}: summary.json has that name")
-        METRICS[name] = Metric(name, unit, better, decimals, of)
+        METRICS[name] = Metric(name, unit, better, decimals, of, targets)
+        return of
+
+    return enter
+
+
+def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
+    """Register a loss, which `training.loss=<name>` trains on and measures: a function of the
+    model's outputs [n, C] and the labels of n examples, to float [n].
+
+    Labels are int64 [n]; float [n, C] where they are numbers that the model is to give.
+
+    Args:
+        name: an identifier that no other loss has.
+        unit: as tables and figures show it: "nats", "m²", "".
+
+    Raises:
+        UserError: the name is no identifier, or taken.
+    """
+
+    def enter(of: Function) -> Function:
+        _checked("loss", name, of, LOSSES[name].of if name in LOSSES else None)
+        LOSSES[name] = Loss(name, unit, of)
         return of
 
     return enter

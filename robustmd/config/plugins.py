@@ -104,12 +104,13 @@ def _load(written: str, name: str) -> None:
 
 
 def described(config: Config) -> list[dict[str, str | None]]:
-    """Of each module outside this package that the run's options and metrics are defined in: its
-    name, version and the sha256 of its file, for environment.json."""
-    from robustmd.registry import METRICS  # noqa: PLC0415
+    """Of each module outside this package that the run's options, metrics and loss are defined in:
+    its name, version and the sha256 of its file, for environment.json."""
+    from robustmd.registry import LOSSES, METRICS  # noqa: PLC0415
 
     names = {type(option).__module__ for option in (config.data, config.backbone, config.method)}
     names |= {METRICS[name].of.__module__ for name in config.evaluation.metrics}
+    names.add(LOSSES[config.training.loss].of.__module__)
     return [
         {
             "module": name,

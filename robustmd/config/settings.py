@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Optional
 
 import robustmd.backbones
 import robustmd.data_sets
+import robustmd.losses
 import robustmd.methods
 import robustmd.metrics  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (
@@ -31,7 +32,7 @@ from robustmd.config.ranges import (
     one_of,
 )
 from robustmd.errors import UserError, listed
-from robustmd.registry import BACKBONES, DATA, METHODS, METRICS
+from robustmd.registry import BACKBONES, DATA, LOSSES, METHODS, METRICS
 
 TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best
 
@@ -46,6 +47,8 @@ class Training:
     momentum: float = key(0.9, BELOW_ONE)
     weight_decay: float = key(5e-4, NOT_NEGATIVE)
     schedule: str = key("constant", one_of("constant", "cosine"))  # cosine: to 0
+    loss: str = "cross_entropy"  # or one of your own, by @robustmd.loss
+    label_smoothing: float = key(0.0, BELOW_ONE)  # ε of the cross entropy that is trained on
 
 
 @dataclass
@@ -185,12 +188,21 @@ def validate(config: Config) -> None:
             option.check()
         except ValueError as error:
             raise UserError(f"{group}={option.name}: {error}") from None
+    training, own = config.training, "one of your own comes with imports=[MODULE]"
     for name in config.evaluation.metrics:
         if name not in METRICS:
             raise UserError(
-                f"evaluation.metrics: no metric {name}; there are {', '.join(METRICS)}; one of "
-                "your own comes with imports=[MODULE]"
+                f"evaluation.metrics: no metric {name}; there are {', '.join(METRICS)}; {own}"
             )
+    if training.loss not in LOSSES:
+        raise UserError(
+            f"training.loss: no loss {training.loss}; there are {', '.join(LOSSES)}; {own}"
+        )
+    if training.label_smoothing and training.loss != "cross_entropy":
+        raise UserError(
+            f"training.label_smoothing={training.label_smoothing}: is of cross_entropy, which "
+            f"training.loss={training.loss} is not; leave it out"
+        )
 
 
 def settled(config: Config, domains: Sequence[str]) -> Settled:

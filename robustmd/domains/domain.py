@@ -104,7 +104,8 @@ class DomainSet:
     """K ≥ 1 domains that one model is trained on, in order. Raises UserError if they do not agree.
 
     name:        the config's name, as in data=digits
-    classes:     names of the classes; label i is classes[i]
+    classes:     names of the classes; label i is classes[i]. Where labels are numbers, what each
+                 of the L is; the model gives as many
     fingerprint: hex sha256 over names, splits and the arrays' checksums (see `fingerprint`)
     notes:       lines that belong into the run's log and summary, as of unofficial bytes
     labels:      "shared": every example is told apart from all classes; "per_domain": from those
@@ -130,12 +131,25 @@ class DomainSet:
             raise UserError(f"data {self.name}: image sizes differ ({sides}); resize to one size")
         for domain in self.domains:
             for split, examples in domain.splits.items():
-                low, high = examples.targets.min(), examples.targets.max()
-                if low < 0 or high >= len(self.classes):
-                    raise UserError(
-                        f"domain {domain.name}, {split} split: labels run from {low} to {high}, "
-                        f"but {len(self.classes)} classes allow 0 to {len(self.classes) - 1}"
-                    )
+                if fault := self._label_fault(examples):
+                    raise UserError(f"domain {domain.name}, {split} split: {fault}")
+
+    def _label_fault(self, examples: Examples) -> str:
+        """Why the labels are none of this data set, in words; "" where they are."""
+        count, labels = len(self.classes), examples.targets
+        if examples.are_numbers != self.are_numbers:
+            return "its labels are numbers and others' are classes, or the other way round"
+        if examples.are_numbers:
+            wrong = f"{labels.shape[1]} numbers an image, but there are {count} names of them"
+            return wrong if labels.shape[1] != count else ""
+        low, high = labels.min(), labels.max()
+        wrong = f"labels run from {low} to {high}, but {count} classes allow 0 to {count - 1}"
+        return wrong if low < 0 or high >= count else ""
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether labels are numbers, as of a regression or of several labels an image."""
+        return self.domains[0].train.are_numbers
 
     @property
     def num_domains(self) -> int:
@@ -153,7 +167,10 @@ class DomainSet:
         return self.domains[0].train.image_size
 
     def class_masks(self) -> np.ndarray:
-        """Which classes each domain has an example of, in whatever split: bool [K, C]."""
+        """Which classes each domain has an example of, in whatever split: bool [K, C]; of numbers
+        each domain has all."""
+        if self.are_numbers:
+            return np.ones((len(self), len(self.classes)), dtype=bool)
         masks = np.zeros((len(self), len(self.classes)), dtype=bool)
         for mask, domain in zip(masks, self, strict=True):
             for examples in domain.splits.values():
@@ -211,8 +228,10 @@ class DomainSet:
         """Domains from arrays or tensors in memory: {"a": (train_x, train_y, test_x, test_y), …}.
 
         images: [N, H, W], [N, C, H, W] or [N, H, W, C] with C = 1 or 3; uint8 in 0..255 or floating
-        point in [0, 1]; one channel is repeated to three. labels: integers [N]. classes: the names
-        of the labels 0, 1, …; "0", "1", … up to the largest label unless given. Raises UserError.
+        point in [0, 1]; one channel is repeated to three. labels: integers [N], the classes; or
+        floating point [N] or [N, L], the numbers that a model is to give (0 and 1 for several
+        labels an image), which `training.loss` compares. classes: the names of the labels 0, 1, …,
+        or of the L numbers; "0", "1", … unless given. Raises UserError.
         """
         made, checksums = [], {}
         for key, arrays in domains.items():
@@ -230,6 +249,7 @@ class DomainSet:
                 for part in ("images", "labels")
             }
         if classes is None:
-            largest = max((e.labels.max() for d in made for e in d.splits.values()), default=-1)
-            classes = [str(label) for label in range(largest + 1)]
+            labels = [e.labels for d in made for e in d.splits.values()]
+            counts = [y.shape[1] if y.ndim == 2 else y.max(initial=-1) + 1 for y in labels]
+            classes = [str(label) for label in range(max(counts, default=0))]
         return cls(name, tuple(made), tuple(classes), fingerprint(name, classes, checksums))

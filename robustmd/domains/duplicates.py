@@ -102,12 +102,12 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     _, which, sharing = np.unique(np.concatenate(probes), return_inverse=True, return_counts=True)
     suspects = np.split(sharing[which] > 1, np.cumsum([len(p) for p in probes])[:-1])
     # The whole image's digest → the parts where it occurs, by number, and its labels in each.
-    occurrences: dict[bytes, dict[int, list[int]]] = {}
+    occurrences: dict[bytes, dict[int, list[bytes]]] = {}
     for number, ((_, examples), suspect) in enumerate(zip(parts, suspects, strict=True)):
         for row in _stored_rows(examples)[suspect]:
             digest = hashlib.blake2b(examples.images[row], digest_size=DIGEST_BYTES).digest()
             where = occurrences.setdefault(digest, {})
-            where.setdefault(number, []).append(int(examples.labels[row]))
+            where.setdefault(number, []).append(examples.labels[row].tobytes())
     in_both: Counter[tuple[int, int]] = Counter()  # by the numbers of two parts
     in_second: Counter[tuple[int, int]] = Counter()
     differing: Counter[tuple[int, int]] = Counter()

@@ -114,7 +114,7 @@ class Examples:
     """One split of one domain: images with their labels.
 
     images: uint8 [N, H, W, 3], C-contiguous, usually a read-only memory map
-    labels: int64 [N], aligned with images
+    labels: int64 [N], the classes, or float32 [N, L], L numbers an image; aligned with images
     rows:   int64 [n], the rows of images that belong to this split (None: all N, in order)
     views:  what is seen of each stored image. With V variants the split has n·V examples: example p
             is stored image p // V (of rows) in variant p % V
@@ -138,10 +138,15 @@ class Examples:
 
     @property
     def targets(self) -> np.ndarray:
-        """The labels of this split's examples, in its order: int64 [n·V]."""
+        """The labels of this split's examples, in its order: int64 [n·V] or float32 [n·V, L]."""
         labels = self.labels if self.rows is None else self.labels[self.rows]
         variants = len(self.views.variants)
-        return labels if variants == 1 else labels.repeat(variants)
+        return labels if variants == 1 else labels.repeat(variants, axis=0)
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether the labels are numbers to be met, and no classes."""
+        return self.labels.ndim == 2
 
     @property
     def image_size(self) -> tuple[int, int]:
@@ -185,8 +190,13 @@ class Examples:
             fault = f"images are {images.dtype} {list(images.shape)}, not uint8 [N, H, W, 3]"
         elif not images.flags.c_contiguous:
             fault = "images are not C-contiguous; pass numpy.ascontiguousarray(images)"
-        elif labels.dtype != np.int64 or labels.shape != images.shape[:1]:
-            fault = f"labels are {labels.dtype} {list(labels.shape)}, not int64 [{len(images)}]"
+        elif labels.dtype != (np.float32 if self.are_numbers else np.int64) or (
+            labels.shape[:1] != images.shape[:1]
+        ):
+            wanted = f"int64 [{len(images)}] or float32 [{len(images)}, L]"
+            fault = f"labels are {labels.dtype} {list(labels.shape)}, not {wanted}"
+        elif self.are_numbers and not np.isfinite(labels).all():
+            fault = "labels are not all finite"
         elif rows is not None and (rows.dtype != np.int64 or rows.ndim != 1):
             fault = f"rows are {rows.dtype} {list(rows.shape)}, not int64 [n]"
         elif not self.stored:

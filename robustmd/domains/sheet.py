@@ -130,7 +130,9 @@ class _Sheet:
         method = Image.Resampling.NEAREST if self.zoom > 1 else Image.Resampling.LANCZOS
         for i, label in enumerate(band):
             x = self.left + i * self.step
-            places = np.flatnonzero(domain.train.targets == label)
+            targets = domain.train.targets
+            are_his = targets[:, label] > 0 if domain.train.are_numbers else targets == label
+            places = np.flatnonzero(are_his)
             choice = np.random.default_rng([SEED, label]).permutation(len(places))
             for j, place in enumerate(places[choice[: self.count]]):
                 seen = Image.fromarray(domain.train.as_seen(int(place), noise))

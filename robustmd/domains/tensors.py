@@ -14,11 +14,16 @@ def examples_of(where: str, images: Any, labels: Any) -> Examples:
     """One split, from the forms that `DomainSet.from_tensors` allows; where: the domain and the
     split, for the message. Raises UserError."""
     x, y = _as_array(images), _as_array(labels)
-    if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
+    if y.ndim in (1, 2) and np.issubdtype(y.dtype, np.floating):
+        y = y.astype(np.float32).reshape(len(y), -1)
+    elif y.ndim == 1 and np.issubdtype(y.dtype, np.integer):
+        y = y.astype(np.int64)
+    else:
         raise UserError(
-            f"domain {where}: labels are {y.dtype} {list(y.shape)}; needed are integers [N]"
+            f"domain {where}: labels are {y.dtype} {list(y.shape)}; needed are integers [N] for "
+            "classes, or floating point [N] or [N, L] for numbers"
         )
-    return Examples(_images(where, x), y.astype(np.int64))
+    return Examples(_images(where, x), y)
 
 
 def _as_array(values: Any) -> np.ndarray:

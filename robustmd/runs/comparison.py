@@ -63,7 +63,8 @@ def compare(old: Run, new: Run, seeds: Sequence[Run]) -> Comparison:
         return Comparison(DIFFERENT, ("they measured other things: see the two metrics.csv",))
     losses = (rows.loss - others.loss).abs() / rows.loss.abs().clip(lower=1)
     losses = losses.where(losses.notna(), math.inf)  # of what is no number
-    points = (rows.accuracy - others.accuracy).abs()
+    points = (rows.accuracy.astype(float) - others.accuracy.astype(float)).abs()
+    points = points.fillna(0.0)  # of numbers there is none
     allowed = (100 / rows.examples.clip(lower=1) + 1e-9).clip(lower=ACCURACY_TOLERANCE)
     start, end = rows.iteration == 0, rows.iteration == rows.iteration.max()
     reasons = (
@@ -96,10 +97,10 @@ def _seed_spread(new: Run, seeds: Sequence[Run]) -> tuple[bool, tuple[str, ...]]
         )
     factor = float(special.stdtrit(n - 1, 0.975)) * math.sqrt(1 + 1 / n)
     inside, words = True, []
-    for name, of in (
-        ("worst training loss", lambda run: run.worst_loss("train")),
-        ("worst test accuracy", lambda run: run.worst_accuracy("test")),
-    ):
+    of_test = ("worst test accuracy", lambda run: run.worst_accuracy("test"))
+    if new.are_numbers:
+        of_test = ("worst test loss", lambda run: run.worst_loss("test"))
+    for name, of in (("worst training loss", lambda run: run.worst_loss("train")), of_test):
         value, values = of(new), [of(seed) for seed in seeds]
         mean, width = statistics.fmean(values), factor * statistics.stdev(values)
         inside &= abs(value - mean) <= width

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 CONFIG = "config.yaml"
 METRICS = "metrics.csv"
@@ -40,8 +40,8 @@ ALL = frozenset(
 LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer was killed
 
 _ITERATION, _PLACE = {"iteration": int}, {"split": str, "domain": str}
-_MEASURED = {"loss": float, "accuracy": float, "examples": int}
-COLUMNS: Mapping[str, Mapping[str, type]] = {
+_MEASURED = {"loss": float, "accuracy": float | None, "examples": int}
+COLUMNS: Mapping[str, Mapping[str, Any]] = {
     METRICS: {**_ITERATION, "seconds": float, **_PLACE, **_MEASURED},
     WEIGHTS: {**_ITERATION, "domain": str, "weight": float, "batch_loss": float},
     MEASURES: {**_ITERATION, **_PLACE, "metric": str, "value": float},

@@ -18,6 +18,8 @@ from robustmd.metrics import worst
 from robustmd.runs import files
 from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.run import (
+    CROSS_ENTROPY,
+    MEASURED,
     Collection,
     Measurement,
     Problem,
@@ -239,7 +241,7 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
                 f"metrics.csv lacks the final measurement (iteration {total}) of {split} on "
                 f"{listed(lacking)}"
             )
-        unsound = [name for name, there in by_domain.items() if not _is_one_sound(there)]
+        unsound = [name for name, there in by_domain.items() if not _is_one_sound(there, run)]
         if unsound:
             raise Unreadable(
                 f"metrics.csv: the final measurement of {split} on {listed(unsound)} is twice "
@@ -248,8 +250,11 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
     return {split: {name: ones[0] for name, ones in of.items()} for split, of in found.items()}
 
 
-def _is_one_sound(rows: Sequence[Measurement]) -> bool:
-    return len(rows) == 1 and is_sound(rows[0]) and rows[0].loss >= 0
+def _is_one_sound(rows: Sequence[Measurement], run: Run) -> bool:
+    if len(rows) != 1 or not is_sound(rows[0]):
+        return False
+    has_its_accuracy = (rows[0].accuracy is None) == run.are_numbers
+    return has_its_accuracy and (rows[0].loss >= 0 or run.loss_name != CROSS_ENTROPY)
 
 
 def compare_with_summary(final: Final, run: Run) -> None:
@@ -259,7 +264,7 @@ def compare_with_summary(final: Final, run: Run) -> None:
         if split not in REQUIRED_SPLITS and isinstance(written, dict) and split not in written:
             continue  # what only metrics.csv has cannot disagree
         for domain, row in by_domain.items():
-            for name in ("loss", "accuracy"):
+            for name in ("loss",) if run.are_numbers else MEASURED:
                 _same(written, (split, domain, name), getattr(row, name), "final")
     written_worst = run.summary.get("worst")
     # Runs from before summary.json named the unseen took the worst over them too.
@@ -267,9 +272,11 @@ def compare_with_summary(final: Final, run: Run) -> None:
     for split in REQUIRED_SPLITS:
         rows = [final[split][domain] for domain in domains]
         loss = worst([row.loss for row in rows], "smaller")
-        accuracy = worst([row.accuracy for row in rows], "larger")
         _same(written_worst, (split, "loss"), float(loss), "worst")
-        _same(written_worst, (split, "accuracy"), float(accuracy), "worst")
+        accuracies = [row.accuracy for row in rows if row.accuracy is not None]
+        if accuracies:
+            accuracy = float(worst(accuracies, "larger"))
+            _same(written_worst, (split, "accuracy"), accuracy, "worst")
 
 
 def _same(mapping: object, keys: Iterable[str], expected: float, top: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from robustmd.errors import listed
+from robustmd.errors import listed, printable
 from robustmd.metrics import worst
 from robustmd.runs.untrusted import Unreadable
 
@@ -20,17 +20,27 @@ Constant = Mapping[str, Sequence[str]]  # split -> domains for which one class i
 LONGEST = 1e10  # seconds; more is no time that a run took
 
 
+class LossName(NamedTuple):
+    """What a loss is in words, and its unit."""
+
+    words: str = "mean cross entropy"
+    unit: str = "nats"
+
+
+CROSS_ENTROPY = LossName()
+
+
 class Measurement(NamedTuple):
-    """One row of metrics.csv: `loss` is the mean cross entropy in nats, `accuracy` in percent, over
-    `examples` examples of one split of one domain, after `iteration` iterations (0: untrained);
-    `seconds` of training so far."""
+    """One row of metrics.csv: the mean `loss` (see `Run.loss`) and the `accuracy` in percent (None
+    where labels are numbers) over `examples` examples of one split of one domain, after `iteration`
+    iterations (0: untrained); `seconds` of training so far."""
 
     iteration: int
     seconds: float
     split: str
     domain: str
     loss: float
-    accuracy: float
+    accuracy: float | None
     examples: int
 
 
@@ -39,7 +49,7 @@ class Series:
     """The n measurements of one split that have exactly one sound row for each of K domains.
 
     `iterations` int64 [n], ascending; `seconds` float64 [n], training time so far;
-    `loss` float64 [n, K], mean cross entropy f_k(W_t) [nats]; `accuracy` float64 [n, K] [percent];
+    `loss` float64 [n, K], mean f_k(W_t); `accuracy` float64 [n, K] [percent], NaN: there is none;
     `examples` int64 [n, K]. Columns stand in the order of these domains.
     `dropped`: iterations of the measurements that are not whole, ascending.
     """
@@ -138,21 +148,37 @@ class Run:
         found = parts.items() if isinstance(parts, dict) else ()
         return {name: float(value) for name, value in found if _is_duration(value)}
 
+    @cached_property
+    def loss_name(self) -> LossName:
+        """What its losses are; of a run that does not say, cross entropy."""
+        found = self.summary.get("loss")
+        name, unit = (found.get(k) if isinstance(found, dict) else None for k in ("name", "unit"))
+        if not isinstance(name, str) or not isinstance(unit, str):
+            return CROSS_ENTROPY
+        return LossName(printable(name), printable(unit))
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether its labels are numbers and no classes, so that there is no accuracy."""
+        found = self.summary.get("loss")
+        return isinstance(found, dict) and found.get("targets") == "numbers"
+
     @property
     def device(self) -> str:
         """What it was trained on: "cpu", a GPU's name, "unknown"."""
         return str(self.environment.get("device") or "unknown")
 
     def loss(self, split: str, domain: str) -> float:
-        """Final f_k: mean cross entropy of one domain [nats]."""
+        """Final f_k: mean loss of one domain."""
         return self.final[split][domain].loss
 
     def accuracy(self, split: str, domain: str) -> float:
-        """Final Acc_k: accuracy on one domain [percent]."""
-        return self.final[split][domain].accuracy
+        """Final Acc_k: accuracy on one domain [percent]; NaN: there is none."""
+        found = self.final[split][domain].accuracy
+        return math.nan if found is None else found
 
     def worst_loss(self, split: str) -> float:
-        """f_w = max_k f_k within this run [nats]."""
+        """f_w = max_k f_k within this run."""
         return float(worst([self.loss(split, domain) for domain in self.domains], "smaller"))
 
     def worst_accuracy(self, split: str) -> float:
@@ -260,7 +286,7 @@ def _series(measured: Mapping[int, list[Measurement]], places: Mapping[str, int]
 
 def is_sound(row: Measurement) -> bool:
     """A finite loss, and an accuracy that can be."""
-    return math.isfinite(row.loss) and 0 <= row.accuracy <= 100
+    return math.isfinite(row.loss) and (row.accuracy is None or 0 <= row.accuracy <= 100)
 
 
 def _is_duration(value: object) -> bool:

@@ -84,7 +84,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_table(path: Path, columns: Mapping[str, type] | None = None) -> list[tuple[Any, ...]]:
+def read_table(path: Path, columns: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """Rows of a CSV file, each a tuple in the order of `columns` (name -> int, float or str; None:
     those of a file of its name).
 
@@ -118,7 +118,12 @@ def _integer(text: str) -> int:
     return value
 
 
-_PARSERS: Mapping[type, Callable[[str], Any]] = {int: _integer, float: float, str: str}
+_PARSERS: Mapping[Any, Callable[[str], Any]] = {
+    int: _integer,
+    float: float,
+    float | None: lambda text: float(text) if text else None,
+    str: str,
+}
 
 
 class _Refused(Exception):

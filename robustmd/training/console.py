@@ -76,13 +76,15 @@ class RunProgress:
         description = f"{self._weights}  {self._worst}"
         self._bar.update(self._task, completed=iteration, description=description)
 
-    def measured(self, iteration: int, worst_loss: float, worst_accuracy: float) -> None:
-        """After a measurement: the worst domain's loss (nats) and accuracy (%) in training."""
+    def measured(self, iteration: int, worst_loss: float, worst_accuracy: float | None) -> None:
+        """After a measurement: the worst domain's loss and accuracy (%; None: there is none) in
+        training."""
+        accuracy = "" if worst_accuracy is None else f", accuracy {worst_accuracy:.2f} %"
         self._worst = f"worst loss {worst_loss:.4f}"
         if not self._console.is_interactive:
             self._console.print(
                 f"  iteration {iteration}/{self._iterations}: worst training loss "
-                f"{worst_loss:.4f}, accuracy {worst_accuracy:.2f} %  {self._weights}",
+                f"{worst_loss:.4f}{accuracy}  {self._weights}",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,13 @@ from robustmd.backbones import build_backbone
 from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
 from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
+from robustmd.losses import cross_entropy
 from robustmd.methods import build_adversary
-from robustmd.registry import METHODS, BackboneFacts, MethodFacts
+from robustmd.registry import LOSSES, METHODS, BackboneFacts, MethodFacts
 from robustmd.training.batches import content_hash, torch_seed
 
 Factor = Callable[[int], float]  # t -> η_t/η_0
+LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # outputs, labels -> [n]
 
 
 def constant(_: int) -> float:
@@ -38,7 +41,7 @@ class Learner:
     `factor` is the schedule of the optimizer's learning rates; `regret` measures the adversary's
     regret, for the methods that have one; `average` keeps W̄ = (1/T) Σ_t W_t, for the methods that
     return it; `logits` is the model as it computes in `precision` (fp32, tf32 or bf16); `notes` are
-    lines about the weights that it began with.
+    lines about the weights that it began with; `loss` is what batches train on.
     """
 
     model: nn.Module
@@ -49,6 +52,7 @@ class Learner:
     average: IterateAverage | None = None
     precision: str = "fp32"
     notes: Sequence[str] = ()
+    loss: LossFunction = cross_entropy
     iteration: int = 0  # iterations done
     measured: int = -1  # the last iteration after which the model was measured
 
@@ -169,7 +173,15 @@ def build_learner(
         IterateAverage(model) if METHODS.flag(method.name, "averages") else None,
         config.runtime.precision,
         notes,
+        training_loss(training),
     )
+
+
+def training_loss(training: settings.Training) -> LossFunction:
+    """`training.loss`, with what batches alone have of it."""
+    if training.label_smoothing:
+        return functools.partial(cross_entropy, smoothing=training.label_smoothing)
+    return LOSSES[training.loss].of
 
 
 def build_optimizer(

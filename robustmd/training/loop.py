@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn import functional
 
+from robustmd.losses import cross_entropy
 from robustmd.training.batches import BatchStream, Draw, sent
 from robustmd.training.history import Clock, History
-from robustmd.training.learner import Learner
+from robustmd.training.learner import Learner, LossFunction
 from robustmd.training.measurement import masked
 from robustmd.training.pool import TrainingPool
 
@@ -96,9 +96,10 @@ def batch_losses(
     parts: Parts, images: torch.Tensor, labels: torch.Tensor, draw: Draw
 ) -> torch.Tensor:
     """f̂ᵗ, [M], from one forward pass over the shares of all domains in the batch."""
-    logits = parts.learner.training_logits(images)
-    pool = parts.pool
-    losses = domain_losses(logits, labels, len(draw.positions), pool.absent_classes(draw))
+    learner, pool = parts.learner, parts.pool
+    logits = learner.training_logits(images)
+    absent = pool.absent_classes(draw)
+    losses = domain_losses(logits, labels, len(draw.positions), absent, learner.loss)
     if pool.counts is None:
         return losses
     return torch.stack([own.mean() for own in losses.split(pool.counts)])
@@ -109,21 +110,22 @@ def domain_losses(
     labels: torch.Tensor,
     num_domains: int,
     absent: torch.Tensor | None = None,
+    loss: LossFunction = cross_entropy,
 ) -> torch.Tensor:
-    """f̂ᵗ, [M]: mean cross entropy (nats) of each domain's share of the batch.
+    """f̂ᵗ, [M]: mean loss of each domain's share of the batch.
 
     Args:
         logits: float [M·m, C], the domains' equal shares one after another.
-        labels: int64 [M·m].
+        labels: int64 [M·m], or float [M·m, C].
         num_domains: M, the domains in the batch.
         absent: bool [M, C], the classes that a domain does not have and whose logits are left out
             of its loss; None: all count.
+        loss: of the examples.
     """
     if absent is not None:
         absent = absent.repeat_interleave(len(labels) // num_domains, dim=0)
     logits = masked(logits.float(), absent)
-    per_example = functional.cross_entropy(logits, labels, reduction="none")
-    return per_example.view(num_domains, -1).mean(1)
+    return loss(logits, labels).view(num_domains, -1).mean(1)
 
 
 def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from robustmd import metrics as reducers
 from robustmd.errors import UserError
+from robustmd.losses import cross_entropy
 from robustmd.registry import METRICS, Metric
+from robustmd.training.learner import LossFunction
 from robustmd.training.pool import ResidentExamples, Splits, chunks
 
 PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
@@ -25,21 +27,25 @@ BYTES_A_PIXEL = 2**13  # of a GPU, more than a forward pass takes of ours
 
 @dataclass(frozen=True)
 class Measure:
-    """Mean cross entropy f_k in nats, accuracy Acc_k in percent, and over how many examples.
+    """Mean loss f_k, accuracy Acc_k in percent (None where labels are numbers), and over how many
+    examples.
 
     `constant`: the model predicts one class for all of them, and they are of more than one;
     `further`: the values of other metrics by name.
     """
 
     loss: float
-    accuracy: float
+    accuracy: float | None
     examples: int
     constant: bool = False
     further: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it by name, the further metrics beside the others."""
+        """All of it by name, the further metrics beside the others; no accuracy where there is
+        none."""
         plain = dataclasses.asdict(self)
+        if self.accuracy is None:
+            del plain["accuracy"]
         return plain | plain.pop("further")
 
 
@@ -49,6 +55,7 @@ def measure(
     positions: Mapping[str, torch.Tensor] | None = None,
     between: Callable[[], None] = lambda: None,
     metrics: Sequence[str] = (),
+    loss: LossFunction = cross_entropy,
 ) -> dict[str, Measure]:
     """f_k and Acc_k of every domain, in evaluation mode.
 
@@ -58,6 +65,7 @@ def measure(
         positions: name -> the positions to measure; domains not named are measured whole.
         between: called between forward passes; may raise to stop the measurement.
         metrics: of `METRICS`, what to measure beside loss and accuracy.
+        loss: of the examples.
 
     Sums are kept on the device (float64 where it has it); the host reads once, at the end.
     """
@@ -65,18 +73,19 @@ def measure(
     chosen = positions or {}
     with evaluating(model):
         sums = [
-            _sums(model, split, chosen.get(name), between, asked) for name, split in domains.items()
+            _sums(model, split, chosen.get(name), between, asked, loss)
+            for name, split in domains.items()
         ]
         found = torch.stack(sums).tolist()
     return {
         name: Measure(
-            loss / count,
-            100.0 * correct / count,
+            total / count,
+            None if math.isnan(correct) else 100.0 * correct / count,
             int(count),
             bool(constant),
             dict(zip(metrics, further, strict=True)),
         )
-        for name, (loss, correct, count, constant, *further) in zip(domains, found, strict=True)
+        for name, (total, correct, count, constant, *further) in zip(domains, found, strict=True)
     }
 
 
@@ -86,21 +95,25 @@ def _sums(
     positions: torch.Tensor | None,
     between: Callable[[], None],
     metrics: Sequence[Metric],
+    loss: LossFunction,
 ) -> torch.Tensor:
-    """[4 + metrics]: summed loss, correct predictions, examples; 1 for a constant prediction, else
-    0; the metrics' values, of all logits, which are kept only for them."""
+    """[4 + metrics]: summed loss, correct predictions (NaN: labels are numbers), examples; 1 for a
+    constant prediction, else 0; the metrics' values, of all logits, which are kept only for them.
+    """
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
     ends = torch.full((4,), 2**31, device=split.device)  # the least predicted, −most, least label …
     for images, labels in chunks(split, images_at_once(split), positions):
         logits = masked(model(images).float(), split.absent)
-        loss = functional.cross_entropy(logits, labels, reduction="none").to(exact).sum()
-        predicted = logits.argmax(1)
-        correct = (predicted == labels).sum().to(exact)
-        total += torch.stack([loss, correct, torch.full_like(loss, len(labels))])
-        both_ways = torch.stack([predicted, -predicted, labels, -labels])
-        ends = torch.minimum(ends, both_ways.amin(1))
+        summed = loss(logits, labels).to(exact).sum()
+        correct = torch.full_like(summed, math.nan)
+        if not labels.is_floating_point():
+            predicted = logits.argmax(1)
+            correct = (predicted == labels).sum().to(exact)
+            both_ways = torch.stack([predicted, -predicted, labels, -labels])
+            ends = torch.minimum(ends, both_ways.amin(1))
+        total += torch.stack([summed, correct, torch.full_like(summed, len(labels))])
         if metrics:
             kept.append((logits, labels))
         between()
@@ -134,8 +147,9 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
 
     Returns:
         for every split and domain, `<split>/<domain>/id` (int64 [n], row in the prepared arrays),
-        `…/label` (int64 [n]) and `…/logits` (float16 [n, C]): as the model gives them, of all
-        classes, whether or not the domain has them (data.labels=per_domain masks them elsewhere).
+        `…/label` (int64 [n] or float32 [n, C]) and `…/logits` (float16 [n, C]): as the model gives
+        them, of all classes, whether or not the domain has them (data.labels=per_domain masks them
+        elsewhere).
         Images are seen as in a measurement: cropped in the centre, with each image's own noise.
     """
     arrays: dict[str, np.ndarray] = {}
@@ -188,8 +202,10 @@ def images_at_once(split: ResidentExamples) -> int:
 
 
 def worst(measures: Mapping[str, Measure]) -> dict[str, float]:
-    """f_w = max_k f_k and Acc_w = min_k Acc_k, within one run; NaN where one of them is."""
-    return {
-        "loss": float(reducers.worst([m.loss for m in measures.values()], "smaller")),
-        "accuracy": float(reducers.worst([m.accuracy for m in measures.values()], "larger")),
-    }
+    """f_w = max_k f_k and Acc_w = min_k Acc_k, where there are accuracies, within one run; NaN
+    where one of them is."""
+    found = {"loss": float(reducers.worst([m.loss for m in measures.values()], "smaller"))}
+    accuracies = [m.accuracy for m in measures.values() if m.accuracy is not None]
+    if accuracies:
+        found["accuracy"] = float(reducers.worst(accuracies, "larger"))
+    return found

@@ -30,6 +30,7 @@ from robustmd.config.ranges import DISTRIBUTION, is_number
 from robustmd.domains.class_notes import with_test_notes
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
+from robustmd.registry import LOSSES, METRICS, Loss
 from robustmd.runs import files
 from robustmd.runs.reader import Run, collect
 from robustmd.runs.rerun import hydra_value
@@ -92,6 +93,7 @@ class Plan:
                 on other bytes, or leads elsewhere.
         """
         config, trained, unseen, drawn = settings.settled(config, domains.names)
+        _check_targets(config, domains)
         domains = with_test_notes(domains, trained, say)
         precision = resolve_precision(config.runtime.precision, device)
         config = replace(config, runtime=replace(config.runtime, precision=precision))
@@ -125,6 +127,11 @@ class Plan:
         return self.config.training.iterations
 
     @property
+    def loss_is_own(self) -> bool:
+        """Whether what is trained on is a loss that somebody registered."""
+        return self.config.training.loss != "cross_entropy"
+
+    @property
     def shares(self) -> list[float] | None:
         """What the domains' parts of a batch are proportional to, [K]; None: they are equal."""
         asked, names = self.config.data.shares, self.domains.names
@@ -138,6 +145,42 @@ class Plan:
         sha256 = self.read["weights_sha256"] or ""
         ending = f"seed={self.config.seed} {self.domains.fingerprint} {sha256}"
         return f"{config_hash(self.identity)} {ending}"
+
+
+def _check_targets(config: settings.Config, domains: DomainSet) -> None:
+    """Raises UserError for a loss or a metric of classes where labels are numbers, and the other
+    way round; for a loss of a user's own that gives not one number for each of two examples."""
+    here = "numbers" if domains.are_numbers else "classes"
+    if domains.are_numbers and config.training.loss == "cross_entropy":
+        raise UserError(
+            f"training.loss=cross_entropy: is of classes, and data {domains.name} has numbers as "
+            "labels; register a loss of your own (docs/own_code.md)"
+        )
+    for name in config.evaluation.metrics:
+        if METRICS[name].targets != here:
+            raise UserError(
+                f"evaluation.metrics=[{name}]: is of {METRICS[name].targets}, and the labels of "
+                f"data {domains.name} are {here}; leave it out"
+            )
+    if config.training.loss != "cross_entropy":
+        outputs = torch.zeros(2, len(domains.classes))
+        first = domains.domains[0].train.targets[:1]
+        _check_loss(
+            LOSSES[config.training.loss], outputs, torch.from_numpy(first.repeat(2, axis=0))
+        )
+
+
+def _check_loss(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> None:
+    what = f"training.loss={loss.name}: {loss.of.__module__}.{loss.of.__qualname__}"
+    shapes = f"outputs {list(outputs.shape)} and labels {labels.dtype} {list(labels.shape)}"
+    try:
+        found = loss.of(outputs, labels)
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        line = str(error).partition("\n")[0]
+        raise UserError(f"{what} does not take {shapes}: {line}") from None
+    if not isinstance(found, torch.Tensor) or found.shape != (len(outputs),):
+        given = list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+        raise UserError(f"{what} gives {given} for {shapes}; must give a tensor [{len(outputs)}]")
 
 
 def _folder(

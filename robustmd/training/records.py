@@ -195,6 +195,10 @@ def summarise(
         summary["metrics"] = {
             name: {fact: getattr(METRICS[name], fact) for fact in facts} for name in names
         }
+    if plan.loss_is_own:
+        loss = session.measured_loss
+        targets = "numbers" if plan.domains.are_numbers else "classes"
+        summary["loss"] = {"name": loss.name, "unit": loss.unit, "targets": targets}
     parts = ("adversary", "data", "measurement", "start")
     summary["seconds"] = {
         "training": clock.seconds(*TRAINING_PARTS),
@@ -238,16 +242,22 @@ def _final(session: Session) -> dict[str, Any]:
 def verdict(session: Session) -> str:
     """One line for the person who waited."""
     unseen = session.plan.unseen
-    train, test = session.worst("train"), session.worst("test")
     beside = ""
     if unseen:
-        accuracy = session.worst("test", unseen=True)["accuracy"]
         which = "worst unseen" if len(unseen) > 1 else "unseen"
-        beside = f"{which} test accuracy {accuracy:.2f} % ({listed(unseen)}), "
+        beside = f"{which} {_test_words(session.worst('test', unseen=True))} ({listed(unseen)}), "
     return (
-        f"worst training loss {train['loss']:.4f}, worst test accuracy {test['accuracy']:.2f} %, "
+        f"worst training loss {session.worst('train')['loss']:.4f}, "
+        f"worst {_test_words(session.worst('test'))}, "
         f"{beside}training {session.clock.seconds(*TRAINING_PARTS):.1f} s"
     )
+
+
+def _test_words(worst: dict[str, float]) -> str:
+    """ "test accuracy 80.00 %"; of numbers, which have none, "test loss 0.0123"."""
+    if "accuracy" in worst:
+        return f"test accuracy {worst['accuracy']:.2f} %"
+    return f"test loss {worst['loss']:.4f}"
 
 
 # --- the data ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from robustmd.backbones import head_of
-from robustmd.registry import BackboneFacts
+from robustmd.registry import LOSSES, BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
@@ -55,6 +55,7 @@ class Session:
         self.parts = Parts(
             learner, batches, TrainingPool(trained, batches.counts), history, self.clock
         )
+        self.measured_loss = LOSSES[config.training.loss]
         self.initial_weights_hash = learner.weights_hash()
         self.subset = self._measured_positions()
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
@@ -142,16 +143,18 @@ class Session:
     def full_losses(self) -> torch.Tensor:
         """f(W_t) over the trained domains' whole training sets; the method's own time.
 
-        A measurement of this iteration that took all examples is not made twice.
+        A measurement of this iteration that took all examples, by the loss that is trained on, is
+        not made twice.
         """
-        trained = self.plan.trained
+        trained, loss = self.plan.trained, self.learner.loss
         made_now = self.measures and self.learner.measured == self.learner.iteration
+        made_now = made_now and loss is self.measured_loss.of
         if made_now and self.subset.keys().isdisjoint(trained):
             measures = self.measures["train"]
         else:
             begun = time.perf_counter()
             splits = {name: self.splits["train"][name] for name in trained}
-            measures = measure(self.learner.logits, splits, between=self.stop.check)
+            measures = measure(self.learner.logits, splits, between=self.stop.check, loss=loss)
             self.clock.add("adversary", time.perf_counter() - begun)
             self._check_finite("train", measures)
         return torch.tensor([measures[name].loss for name in trained], device=self.plan.device)
@@ -187,7 +190,7 @@ class Session:
             self._check_finite(split, measures)
         self.state.note_marginal_error()
         worst_now = self.worst("train")
-        self.progress.measured(iteration, worst_now["loss"], worst_now["accuracy"])
+        self.progress.measured(iteration, worst_now["loss"], worst_now.get("accuracy"))
 
     def _measures_of(self, model: nn.Module) -> dict[str, dict[str, Measure]]:
         """split -> domain -> measure; of the training set a fixed subset, but all at the end."""
@@ -198,6 +201,7 @@ class Session:
                 None if self._is_last or split != "train" else self.subset,
                 between=self.stop.check,
                 metrics=self.plan.config.evaluation.metrics,
+                loss=self.measured_loss.of,
             )
             for split, domains in self.splits.items()
             if domains

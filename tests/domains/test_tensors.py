@@ -92,7 +92,7 @@ def test_images_that_are_none(x, words, one_line):
     one_line(error, "a", "train", words)
 
 
-@pytest.mark.parametrize("y", [LABELS.astype(float), LABELS[:, None], np.eye(5, dtype=int)])
+@pytest.mark.parametrize("y", [LABELS.astype(str), LABELS[:, None], np.eye(5, dtype=int)])
 def test_labels_that_are_none(y, one_line):
     with pytest.raises(UserError) as error:
         DomainSet.from_tensors({"a": (NHWC, LABELS, NHWC, y)})
