@@ -314,6 +314,8 @@ def test_recorded_defaults_never_change() -> None:
         "momentum": 0.9,
         "weight_decay": 5e-4,
         "schedule": "constant",
+        "loss": "cross_entropy",
+        "label_smoothing": 0.0,
     }
 
 
