@@ -9,7 +9,7 @@ from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import DrawnFile, Report, SectionReport, problems_sheet
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.licences import licences_of, may_be_shown
-from robustmd.report.names import domains_text, some_text
+from robustmd.report.names import clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
 from robustmd.report.run_list import RunEntry, entries_sheet
@@ -73,7 +73,7 @@ def verdict(one: SectionReport) -> str:
 
 
 def protocol(one: SectionReport) -> str:
-    """n, selection, what ± is, the settings that all rows share, device and compute."""
+    """n, selection, what ± is, the settings that all rows share, sizes, device and compute."""
     n = range_text(len(group.runs) for group in one.section.groups)
     varying = set(differing(group.settings for group in one.section.groups))
     shared = ", ".join(
@@ -86,10 +86,21 @@ def protocol(one: SectionReport) -> str:
         f"n = {n} seeds a row. Numbers are of {one.table.selection.words}. "
         f"±: {'none (n = 1)' if n == '1' else SPREAD_WORDS[one.table.spread]}. "
         f"Intervals: 95 % t, paired by seed. In all rows: {shared or 'nothing shared'}. "
-        f"Device: {', '.join(sorted({row.device for row in one.compute}))}. "
+        f"{_sizes(one.section)}Device: {', '.join(sorted({row.device for row in one.compute}))}. "
         f"Compute: {at_least}{seconds_text(sum(row.seconds for row in one.compute))} in "
         f"{sum(row.runs for row in one.compute)} runs, unfinished ones included."
     )
+
+
+def _sizes(section: Section) -> str:
+    """How many examples each domain trains on and is tested on."""
+    final = section.runs[0].final
+    sizes = {d: (final["train"][d].examples, final["test"][d].examples) for d in section.domains}
+    if is_many(section.domains) or len(set(sizes.values())) == 1:
+        train, test = (range_text(counts) for counts in zip(*sizes.values(), strict=True))
+        return f"Each domain has {train} training and {test} test examples. "
+    listed = (f"{clean(name)} {train} + {test}" for name, (train, test) in sizes.items())
+    return f"Training + test examples: {', '.join(listed)}. "
 
 
 def licence_lines(section: Section) -> list[str]:
