@@ -30,6 +30,7 @@ Commands (robustmd COMMAND --help says more):
   report     tables and curves from a folder of runs
   runs       what runs there are, how far each is, and what would go on with it
   reproduce  train a finished run again elsewhere and compare
+  export     a finished run's model as a file for other programs
   data       find or fetch a data set, verify it, show what is in it
   theory     the paper's convergence rates and regret bound, measured
   planted    every method on synthetic domains whose best worst case is known
@@ -45,6 +46,7 @@ COMMANDS = (
     "report",
     "runs",
     "reproduce",
+    "export",
     "data",
     "theory",
     "planted",

@@ -11,8 +11,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from robustmd.backbones import build_backbone
-from robustmd.backbones.networks.changes import without_numbers
 from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
@@ -20,15 +18,15 @@ from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.registry import LOSSES, BackboneFacts
-from robustmd.runs import checkpoints, files
+from robustmd.runs import files
 from robustmd.runs.writer import RunDirectory
+from robustmd.training.final_model import final_model
 from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
 from robustmd.training.pool import resident_splits
 from robustmd.training.records import (
     allow_tf32,
     choose_device,
-    memory_for,
     resolve_precision,
 )
 
@@ -59,7 +57,9 @@ def main(arguments: Sequence[str]) -> int:
         torch.set_num_threads(config.runtime.threads)
     domains = load_domains(config, console.print)
     _check_data(directory, domains)
-    model = _final_model(directory, config, domains)
+    facts = BackboneFacts.of(domains)
+    summary = directory.record(files.SUMMARY) or {}
+    model = final_model(directory.path, summary, config.backbone, facts)
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     computing = InPrecision(model, resolve_precision(config.runtime.precision, device))
     allow_tf32(computing.precision == "tf32")
@@ -84,26 +84,6 @@ def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Confi
     config = typed_from_file(found, overrides)
     settings.validate(config)
     return config
-
-
-def _final_model(
-    directory: RunDirectory, config: settings.Config, domains: DomainSet
-) -> torch.nn.Module:
-    recorded = (directory.record(files.SUMMARY) or {}).get("sha256")
-    wanted = recorded.get(files.FINAL_MODEL) if isinstance(recorded, dict) else None
-    state = checkpoints.load_final_model(directory.path)
-    if wanted not in (None, files.sha256(directory.path / files.FINAL_MODEL)):
-        raise UserError(f"{directory.path}: its final model is not the one that it finished with")
-    facts = BackboneFacts.of(domains)
-    too_large = memory_for(f"the model that {directory.path / files.CONFIG} names")
-    with too_large:
-        expected = without_numbers(lambda: build_backbone(config.backbone, facts)).state_dict()
-    sizes = {name: getattr(value, "shape", None) for name, value in state.items()}
-    if sizes != {name: value.shape for name, value in expected.items()}:
-        raise UserError(f"{directory.path}: its final model does not fit its config.yaml")
-    model = build_backbone(config.backbone, facts)
-    model.load_state_dict(state)
-    return model
 
 
 def _check_data(directory: RunDirectory, domains: DomainSet) -> None:

@@ -77,7 +77,11 @@ class Folder(Settings):
         for name, files in listing.by_domain.items():
             arrays = prepared[name]
             rows = self._rows(name, files, arrays)
-            parts = {split: Examples(arrays.images, arrays.labels, rows[split]) for split in rows}
+            paths = [file.path for file in files]
+            parts = {
+                split: Examples(arrays.images, arrays.labels, of_split, files=paths)
+                for split, of_split in rows.items()
+            }
             three = parts["train"], parts["test"], parts.get("val")
             domains.append(Domain(name, *three, source=str(listing.source), verified="own files"))
             sums = {f"{split}_rows": array_sha256(chosen) for split, chosen in rows.items()}

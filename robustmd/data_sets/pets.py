@@ -125,13 +125,13 @@ class Pets(Settings):
         """One domain and its rows' checksums; what could not be read is in no split."""
         readable = [row for row in range(len(files)) if row not in arrays.unreadable]
         _check_classes(name, [files[row] for row in readable], breeds)
-        splits, sums = {}, {}
+        splits, sums, paths = {}, {}, [file.path for file in files]
         for split in ("train", "test"):
             rows = np.array([r for r in readable if files[r].split == split], dtype=np.int64)
             sums[f"{split}_rows"] = array_sha256(rows)
             expanded = name == oxford_pets.NAME and split == "train"
             views = Views(EXPANSION, self.crop) if expanded else Views(crop=self.crop)
-            splits[split] = Examples(arrays.images, arrays.labels, rows, views)
+            splits[split] = Examples(arrays.images, arrays.labels, rows, views, paths)
         origin, licence = SOURCES[name]
         return Domain(name, splits["train"], splits["test"], None, origin, licence), sums
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.examples import SPLITS, Examples, Views
 from robustmd.domains.splits import held_out, stream
 from robustmd.domains.tensors import examples_of
-from robustmd.errors import UserError, listed
+from robustmd.errors import UserError, listed, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SPLITS", "Domain", "DomainSet", "Examples"]
 
@@ -99,7 +103,7 @@ class Domain:
         return replace(self, train=self.train.subset(kept), val=val)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DomainSet:
     """K ≥ 1 domains that one model is trained on, in order. Raises UserError if they do not agree.
 
@@ -218,6 +222,24 @@ class DomainSet:
             domains.append(domain.with_validation(share, stream(seed, name)))
         return replace(self, domains=tuple(domains))
 
+    def __repr__(self) -> str:
+        return f"{self._head()}\n{self._counts().to_string()}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._head())}</p>{self._counts().to_html()}"
+
+    def _head(self) -> str:
+        height, width = self.image_size
+        what = f"{len(self)} domains, {len(self.classes)} classes, {height}×{width}"
+        return printable(f"DomainSet {self.name}: {what}")
+
+    def _counts(self) -> pd.DataFrame:
+        """Examples by domain and split; of many domains the first ten."""
+        import pandas as pd  # noqa: PLC0415 - loading data needs none
+
+        rows = [{split: len(e) for split, e in domain.splits.items()} for domain in self]
+        return pd.DataFrame(rows[:10], index=[printable(name) for name in self.names[:10]])
+
     @classmethod
     def from_tensors(
         cls,
@@ -228,7 +250,8 @@ class DomainSet:
         """Domains from arrays or tensors in memory: {"a": (train_x, train_y, test_x, test_y), …}.
 
         images: [N, H, W], [N, C, H, W] or [N, H, W, C] with C = 1 or 3; uint8 in 0..255 or floating
-        point in [0, 1]; one channel is repeated to three. labels: integers [N], the classes; or
+        point in [0, 1]; one channel is repeated to three. Or features [N, d], floating point, for a
+        backbone that takes them. labels: integers [N], the classes; or
         floating point [N] or [N, L], the numbers that a model is to give (0 and 1 for several
         labels an image), which `training.loss` compares. classes: the names of the labels 0, 1, …,
         or of the L numbers; "0", "1", … unless given. Raises UserError.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -113,9 +113,11 @@ class Views:
 class Examples:
     """One split of one domain: images with their labels.
 
-    images: uint8 [N, H, W, 3], C-contiguous, usually a read-only memory map
+    images: uint8 [N, H, W, 3], C-contiguous, usually a read-only memory map; features [N, d] are
+            float32 [N, 1, d, 1], seen as they are
     labels: int64 [N], the classes, or float32 [N, L], L numbers an image; aligned with images
     rows:   int64 [n], the rows of images that belong to this split (None: all N, in order)
+    files:  [N], the file of each stored image, where it has one of its own
     views:  what is seen of each stored image. With V variants the split has n·V examples: example p
             is stored image p // V (of rows) in variant p % V
 
@@ -126,6 +128,7 @@ class Examples:
     labels: np.ndarray
     rows: np.ndarray | None = None
     views: Views = Views()
+    files: Sequence[str] | None = None
 
     def __len__(self) -> int:
         """Number n·V of examples in this split."""
@@ -186,7 +189,12 @@ class Examples:
         """What is wrong with the arrays or views, in words, or None."""
         images, labels, rows = self.images, self.labels, self.rows
         fault = None
-        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3:
+        are_features = images.dtype == np.float32 and images.shape[1::2] == (1, 1)
+        if are_features and self.views != Views():
+            fault = "features are seen as they are, without crop, turn or noise"
+        elif not are_features and (
+            images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3
+        ):
             fault = f"images are {images.dtype} {list(images.shape)}, not uint8 [N, H, W, 3]"
         elif not images.flags.c_contiguous:
             fault = "images are not C-contiguous; pass numpy.ascontiguousarray(images)"

@@ -32,7 +32,11 @@ def _as_array(values: Any) -> np.ndarray:
 
 
 def _images(where: str, x: np.ndarray) -> np.ndarray:
-    """uint8 [N, H, W, 3] from any of the allowed forms."""
+    """uint8 [N, H, W, 3] from any of the allowed forms; float32 [N, 1, d, 1] of features."""
+    if x.ndim == 2 and np.issubdtype(x.dtype, np.floating):
+        if not np.isfinite(x).all():
+            raise UserError(f"domain {where}: features must be finite")
+        return np.ascontiguousarray(x[:, None, :, None], np.float32)
     if x.ndim == 3:
         x = x[..., None]
     elif x.ndim == 4 and x.shape[1] in (1, 3):
@@ -45,7 +49,7 @@ def _images(where: str, x: np.ndarray) -> np.ndarray:
     if x.ndim != 4 or x.shape[3] not in (1, 3):
         raise UserError(
             f"domain {where}: images have shape {list(x.shape)}; allowed are [N, H, W], "
-            "[N, C, H, W] and [N, H, W, C] with 1 or 3 channels"
+            "[N, C, H, W] and [N, H, W, C] with 1 or 3 channels, and features [N, d]"
         )
     if np.issubdtype(x.dtype, np.floating):
         if x.size and not (x.min() >= 0 and x.max() <= 1):  # also refuses NaN

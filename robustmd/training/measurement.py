@@ -149,7 +149,7 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
         for every split and domain, `<split>/<domain>/id` (int64 [n], row in the prepared arrays),
         `…/label` (int64 [n] or float32 [n, C]) and `…/logits` (float16 [n, C]): as the model gives
         them, of all classes, whether or not the domain has them (data.labels=per_domain masks them
-        elsewhere).
+        elsewhere); and `…/file` (text [n]) where each image has a file of its own.
         Images are seen as in a measurement: cropped in the centre, with each image's own noise.
     """
     arrays: dict[str, np.ndarray] = {}
@@ -160,6 +160,9 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
                 logits = torch.cat([model(images).half() for images, _ in parts])
                 found = {"id": examples.ids(), "label": examples.labels, "logits": logits}
                 arrays |= {f"{split}/{name}/{key}": x.cpu().numpy() for key, x in found.items()}
+                if examples.files is not None:
+                    of_each = [examples.files[row] for row in examples.ids().tolist()]
+                    arrays[f"{split}/{name}/file"] = np.array(of_each)
     return arrays
 
 

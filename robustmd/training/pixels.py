@@ -27,7 +27,8 @@ MULTIPLIERS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
 
 
 def normalised(images: torch.Tensor) -> torch.Tensor:
-    """uint8 [n, H, W, 3] -> float32 [n, 3, H, W], channels last in memory.
+    """uint8 [n, H, W, 3] -> float32 [n, 3, H, W], channels last in memory; features, float32
+    [n, 1, d, 1] -> [n, d], as they are.
 
     x ↦ (x/255 − 0.5)/0.25, the same for every domain, so in [−2, 2]. The paper does not say; with
     [−1, 1] a network without batch norm stays at its starting loss for hundreds of iterations.

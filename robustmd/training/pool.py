@@ -49,6 +49,7 @@ class ResidentExamples:
         rows = np.arange(examples.stored) if examples.rows is None else examples.rows
         self.rows = _tensor(np.asarray(rows, dtype=np.int64))
         self.views, self.image_size = examples.views, examples.image_size
+        self.files = examples.files
 
     def __len__(self) -> int:
         return len(self.labels)

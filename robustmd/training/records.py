@@ -179,6 +179,7 @@ def summarise(
         "trained": list(plan.trained),
         "unseen": list(plan.unseen),
         "classes": list(plan.domains.classes),
+        "image_size": list(plan.domains.image_size),
         "licences": {domain.name: domain.licence for domain in plan.domains},
         "iterations": config.training.iterations,
         "iterations_done": learner.iteration,
