@@ -83,6 +83,14 @@ PARTS = Allowed(
     "equal, size or a list of numbers > 0, one for each domain of the data",
     lambda v: v in ("equal", "size") or (_are_numbers(v) and bool(v) and min(v) > 0),
 )
+BETAS = Allowed(
+    "null or two numbers in [0, 1), as [0.9,0.999]",
+    lambda v: _are_numbers(v) and len(v) == 2 and all(map(BELOW_ONE.holds, v)),
+)
+MILESTONES = Allowed(
+    "a list of iterations, ascending, as [3000,4000]",
+    lambda v: all(x >= 1 for x in v) and v == sorted(set(v)),
+)
 COST = Allowed("null or a square matrix of numbers >= 0, one row a domain", _is_cost)
 WEIGHTS = Allowed("imagenet, none or the path of a state dict", bool)
 PUBLISHED_WEIGHTS = Allowed("none, a name of the library's or the path of a state dict", bool)

@@ -8,6 +8,7 @@ of each key: it is what a run's identity leaves out, so it never changes once re
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,15 @@ import robustmd.metrics  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (
     ANYTHING,
     BELOW_ONE,
+    BETAS,
     COUNT,
+    COUNT_OR_ZERO,
     DEVICE,
+    MILESTONES,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
+    SHARE,
     THREADS,
     Allowed,
     key,
@@ -34,6 +39,18 @@ from robustmd.config.ranges import (
 from robustmd.errors import UserError, listed
 from robustmd.registry import BACKBONES, DATA, LOSSES, METHODS, METRICS
 
+MOMENTUM = 0.9
+# torch.optim's, in small letters, each with the key that is its own
+OPTIMIZERS: Mapping[str, str | None] = {
+    "sgd": "momentum",
+    "adam": "betas",
+    "adamw": "betas",
+    "nadam": "betas",
+    "radam": "betas",
+    "adamax": "betas",
+    "rmsprop": "momentum",
+    "adadelta": None,
+}
 TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best
 
 
@@ -43,12 +60,46 @@ class Training:
     batch_size: int = key(200, COUNT)  # B, shared equally by the domains
     # M: fewer than K are drawn anew in every iteration; null: all, if B has room
     domains_per_batch: Optional[int] = key(None, COUNT)  # noqa: UP045
+    optimizer: str = "sgd"  # one of OPTIMIZERS
     learning_rate: float = key(0.01, POSITIVE)  # η_w
-    momentum: float = key(0.9, BELOW_ONE)
-    weight_decay: float = key(5e-4, NOT_NEGATIVE)
-    schedule: str = key("constant", one_of("constant", "cosine"))  # cosine: to 0
+    head_learning_rate: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - null: as the rest
+    momentum: float = key(MOMENTUM, BELOW_ONE)  # of sgd and rmsprop
+    betas: Optional[list[float]] = key(None, BETAS)  # noqa: UP045 - of adam's kind; null: torch's
+    weight_decay: float = key(5e-4, NOT_NEGATIVE)  # adamw decays the weights, others the gradient
+    decay_all: bool = True  # false: no decay of biases and norms (parameters of one dimension)
+    schedule: str = key("constant", one_of("constant", "cosine", "linear", "step"))  # two go to 0
+    milestones: list[int] = key([], MILESTONES)  # of schedule=step: iterations, each times gamma
+    gamma: float = key(0.1, SHARE)
+    warmup: int = key(0, COUNT_OR_ZERO)  # iterations in which the rate rises; then the schedule
+    clip_norm: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - the gradient's largest norm
+    ema: Optional[float] = key(None, SHARE)  # noqa: UP045 - decay of a moving average, as 0.999
     loss: str = "cross_entropy"  # or one of your own, by @robustmd.loss
     label_smoothing: float = key(0.0, BELOW_ONE)  # ε of the cross entropy that is trained on
+
+    def check(self) -> None:
+        """What depends on two keys. Raises UserError."""
+        name = self.optimizer
+        if name not in OPTIMIZERS:
+            near = difflib.get_close_matches(name.lower(), OPTIMIZERS, n=1)
+            hint = f"did you mean {near[0]}? Allowed" if near else "must be one of"
+            raise UserError(f"training.optimizer={name}: {hint}: {', '.join(OPTIMIZERS)}")
+        own = OPTIMIZERS[name]
+        changed = {"momentum": self.momentum != MOMENTUM, "betas": self.betas is not None}
+        for given in (one for one, is_changed in changed.items() if is_changed and one != own):
+            raise UserError(
+                f"training.{given}={getattr(self, given)}: training.optimizer={name} has no {given}"
+                f"{f', but {own}' if own else ''}; leave it out"
+            )
+        if (self.schedule == "step") != bool(self.milestones):
+            does = "has none; leave them out" if self.milestones else "needs some, as [3000,4000]"
+            raise UserError(
+                f"training.milestones={self.milestones}: training.schedule={self.schedule} {does}"
+            )
+        if self.warmup >= self.iterations:
+            raise UserError(
+                f"training.warmup={self.warmup}: must be less than training.iterations="
+                f"{self.iterations}"
+            )
 
 
 @dataclass
@@ -188,6 +239,12 @@ def validate(config: Config) -> None:
             option.check()
         except ValueError as error:
             raise UserError(f"{group}={option.name}: {error}") from None
+    config.training.check()
+    if config.training.ema is not None and METHODS.flag(config.method.name, "averages"):
+        raise UserError(
+            f"training.ema={config.training.ema}: method={config.method.name} returns the mean of "
+            "its iterates, which is measured in its place; leave it out"
+        )
     training, own = config.training, "one of your own comes with imports=[MODULE]"
     for name in config.evaluation.metrics:
         if name not in METRICS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from torch.optim.swa_utils import update_bn
 
 from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
-from robustmd.backbones import build_backbone
+from robustmd.backbones import build_backbone, head_of
 from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
 from robustmd.config import settings
 from robustmd.domains.domain import DomainSet
@@ -24,30 +23,27 @@ from robustmd.losses import cross_entropy
 from robustmd.methods import build_adversary
 from robustmd.registry import LOSSES, METHODS, BackboneFacts, MethodFacts
 from robustmd.training.batches import content_hash, torch_seed
+from robustmd.training.optimizers import Factor, begin_state, build_optimizer, schedule
 
-Factor = Callable[[int], float]  # t -> η_t/η_0
 LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # outputs, labels -> [n]
-
-
-def constant(_: int) -> float:
-    """The schedule of a learning rate that stays."""
-    return 1.0
 
 
 @dataclass
 class Learner:
     """All that an iteration changes. With the seed, it is all that a run needs to go on.
 
-    `factor` is the schedule of the optimizer's learning rates; `regret` measures the adversary's
-    regret, for the methods that have one; `average` keeps W̄ = (1/T) Σ_t W_t, for the methods that
-    return it; `logits` is the model as it computes in `precision` (fp32, tf32 or bf16); `notes` are
+    `factor` is the schedule of the optimizer's learning rates; `clip_norm` the largest norm of a
+    gradient; `regret` measures the adversary's regret, for the methods that have one; `average` is
+    the mean of the iterates, for the methods that return it, or their moving average, where it is
+    asked for; `logits` is the model as it computes in `precision` (fp32, tf32 or bf16); `notes` are
     lines about the weights that it began with; `loss` is what batches train on.
     """
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
     adversary: Adversary
-    factor: Factor = constant
+    factor: Factor = lambda t: 1.0
+    clip_norm: float | None = None
     regret: RegretMeter | None = None
     average: IterateAverage | None = None
     precision: str = "fp32"
@@ -59,7 +55,8 @@ class Learner:
     def __post_init__(self) -> None:
         self.enter_at("")
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
-        _begin_state(self.optimizer)
+        begin_state(self.optimizer)
+        self._set_rates()
 
     def enter_at(self, part: str) -> None:
         """Let examples go into that part of the model from now on, by name: into its head, where
@@ -77,9 +74,19 @@ class Learner:
         return InPrecision(model.get_submodule(self.entrance), self.precision)
 
     def count_average(self) -> None:
-        """Count W_t in the average, where there is one; before the step to W_{t+1}."""
-        if self.average is not None:
-            self.average.include(self.model, self.iteration + 1)
+        """Count W_t in the mean, where there is one; before the step to W_{t+1}."""
+        if self.average is not None and self.average.decay is None:
+            self.average.include(self.model, 1.0 / (self.iteration + 1))
+
+    def step(self, loss: torch.Tensor) -> None:
+        """W_{t+1}: the optimizer's step down `loss`, which a graph can hold."""
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.optimizer.step()
+        if self.average is not None and self.average.decay is not None:
+            self.average.include(self.model, 1.0 - self.average.decay)
 
     def advance(self) -> None:
         """The next iteration, with its learning rates; no host-device sync."""
@@ -164,13 +171,17 @@ def build_learner(
     training, method = config.training, config.method
     facts = MethodFacts(num_trained, training.iterations, sizes)
     adversary = build_adversary(method, facts).to(device)
+    own_rate = training.head_learning_rate is not None
+    head = head_of(config.backbone, seen) if own_rate else None
+    averages = METHODS.flag(method.name, "averages") or training.ema is not None
     return Learner(
         model,
-        build_optimizer(model, training, device),
+        build_optimizer(model, training, device, head),
         adversary,
-        schedule(training.schedule, training.iterations),
+        schedule(training),
+        training.clip_norm,
         RegretMeter.of(adversary) if adversary.has_regret else None,
-        IterateAverage(model) if METHODS.flag(method.name, "averages") else None,
+        IterateAverage(model, training.ema) if averages else None,
         config.runtime.precision,
         notes,
         training_loss(training),
@@ -182,46 +193,6 @@ def training_loss(training: settings.Training) -> LossFunction:
     if training.label_smoothing:
         return functools.partial(cross_entropy, smoothing=training.label_smoothing)
     return LOSSES[training.loss].of
-
-
-def build_optimizer(
-    model: nn.Module, training: settings.Training, device: torch.device
-) -> torch.optim.Optimizer:
-    """SGD; on CUDA fused, one kernel that reads η from the device, so that a graph can hold it."""
-    on_cuda = device.type == "cuda"
-    rate = training.learning_rate
-    return torch.optim.SGD(
-        [p for p in model.parameters() if p.requires_grad],
-        lr=torch.tensor(rate, device=device) if on_cuda else rate,
-        momentum=training.momentum,
-        weight_decay=training.weight_decay,
-        fused=True if on_cuda else None,
-    )
-
-
-def schedule(name: str, iterations: int) -> Factor:
-    """`constant`: η throughout. `cosine`: η (1 + cos(π t/T))/2, from η at t = 0 to 0 at T."""
-    factors: Mapping[str, Factor] = {
-        "constant": constant,
-        "cosine": lambda t: 0.5 * (1.0 + math.cos(math.pi * min(t, iterations) / iterations)),
-    }
-    return factors[name]
-
-
-def _begin_state(optimizer: torch.optim.Optimizer) -> None:
-    """Make the optimizer's state now, as it is before the first step: by a step that moves nothing.
-
-    So it has a place of its own from the beginning, for captured graphs and for checkpoints.
-    """
-    settled = [dict(group) for group in optimizer.param_groups]
-    for group in optimizer.param_groups:
-        group.update(lr=0.0, weight_decay=0.0)
-        for p in group["params"]:
-            p.grad = torch.zeros_like(p)
-    optimizer.step()
-    optimizer.zero_grad()
-    for group, before in zip(optimizer.param_groups, settled, strict=True):
-        group.update(before)
 
 
 class InPrecision(nn.Module):
@@ -246,21 +217,24 @@ class InPrecision(nn.Module):
 
 
 class IterateAverage(nn.Module):
-    """The running mean of a model's weights over the iterations.
+    """The mean of a model's weights over the iterations: of all alike, or a moving one.
 
     Args:
-        model: as it is before the first iteration; its weights count from `include` on.
+        model: as it is before the first iteration.
+        decay: of the moving average, which begins at these weights; None: the mean of all that are
+            included, these not among them.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, decay: float | None = None) -> None:
         super().__init__()
+        self.decay = decay
         self.model = copy.deepcopy(model).requires_grad_(False)
 
     @torch.no_grad()
-    def include(self, model: nn.Module, t: int) -> None:
-        """Count W_t, t = 1, 2, … (W̄_t = W̄_{t−1} + (W_t − W̄_{t−1})/t); no host-device sync."""
+    def include(self, model: nn.Module, share: float) -> None:
+        """W̄ ← W̄ + share·(W − W̄): 1/t for the t-th of a mean; no host-device sync."""
         for mean, now in zip(self.model.parameters(), model.parameters(), strict=True):
-            mean.lerp_(now, 1.0 / t)
+            mean.lerp_(now, share)
 
     def ready(self, batches: Iterable[torch.Tensor]) -> nn.Module:
         """The averaged model, batch-norm statistics estimated on the batches unless frozen."""

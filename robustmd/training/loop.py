@@ -129,7 +129,7 @@ def domain_losses(
 
 
 def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:
-    """W_{t+1}: a step of the optimizer on p_t·f̂ᵗ.
+    """W_{t+1}: the optimizer's step on p_t·f̂ᵗ.
 
     Where only the domains `drawn` (int64 [M]) are in the batch, on (K/M) Σ_{k drawn} p_k f̂_k, whose
     mean over the draws is p·f̂ for a p from before the draw: each is drawn with probability M/K.
@@ -137,9 +137,7 @@ def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None =
     weights = learner.adversary.weights
     if drawn is not None:
         weights = weights[drawn] * (len(weights) / len(drawn))
-    learner.optimizer.zero_grad()
-    (weights @ losses).backward()
-    learner.optimizer.step()
+    learner.step(weights @ losses)
 
 
 def answer(learner: Learner, losses: torch.Tensor, present: torch.Tensor | None = None) -> None:

@@ -20,7 +20,7 @@ from robustmd.domains.domain import EMBEDDABLE, DomainSet
 from robustmd.domains.duplicates import duplicate_warnings, duplicates
 from robustmd.domains.sheet import draw_sheet, evenly
 from robustmd.errors import UserError, listed
-from robustmd.registry import METRICS
+from robustmd.registry import METHODS, METRICS
 from robustmd.training.history import TRAINING_PARTS
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _final(session: Session) -> dict[str, Any]:
         "weights": learner.adversary.weights.tolist(),
         "weights_mean": [total / learner.iteration for total in session.state.weight_sums],
     }
-    if learner.average is not None:  # Alg. 1 returns p̄ with W̄
+    if METHODS.flag(plan.config.method.name, "averages"):  # Alg. 1 returns p̄ with W̄
         weights["weights_averaged"] = learner.adversary.average.tolist()  # type: ignore[operator]
     named = {key: dict(zip(plan.trained, p, strict=True)) for key, p in weights.items()}
     return found | named

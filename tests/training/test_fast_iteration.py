@@ -18,6 +18,7 @@ from robustmd.training.learner import Learner
 from robustmd.training.loop import iterate
 
 CPU = torch.device("cpu")
+OPTIMIZERS = ["adamw", "nadam", "rmsprop"]
 METHODS = ["method=even", "method=opt", "method=minimax", "method=term", "method=oracle"]
 
 
@@ -89,6 +90,23 @@ def test_replays_equal_plain_iterations(method: str, begun: int) -> None:
     replayed = CapturedIteration(captured, capture=lambda part: part)
     assert rows_of(captured, replayed, 7)[0] == rows_of(plain, iterate, 7)[0]
     assert numbers(captured.learner.state_dict()) == numbers(plain.learner.state_dict())
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_replays_step_as_the_optimizer_does(optimizer: str) -> None:
+    """With a gradient that is clipped, a moving average and rates that rise and fall."""
+    plain, captured = (parts(CPU, "method=opt", *stepping(optimizer)) for _ in range(2))
+    for made in (plain, captured):
+        rows_of(made, iterate, 3)
+    rows_of(plain, iterate, 6)
+    rows_of(captured, CapturedIteration(captured, capture=lambda part: part), 6)
+    assert numbers(captured.learner.state_dict()) == numbers(plain.learner.state_dict())
+
+
+def stepping(optimizer: str) -> list[str]:
+    more = ["warmup=5", "schedule=linear", "clip_norm=0.5", "ema=0.9", "head_learning_rate=0.002"]
+    more += [f"optimizer={optimizer}", "learning_rate=0.001"]
+    return [f"training.{setting}" for setting in more]
 
 
 def test_the_parts_are_captured_in_the_order_they_run() -> None:
@@ -182,10 +200,13 @@ def test_a_copy_that_cannot_be_pinned_is_made_all_the_same(monkeypatch: pytest.M
     assert made == [((torch.device("cuda"),), {})]  # not non_blocking
 
 
+CASES = [[method] for method in METHODS] + [stepping(optimizer) for optimizer in OPTIMIZERS]
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("method", METHODS)
-def test_cuda_graphs_equal_plain_iterations(cuda: torch.device, method: str) -> None:
-    plain, captured = parts(cuda, method), parts(cuda, method)
+@pytest.mark.parametrize("overrides", CASES, ids=lambda case: case[-2] if case[1:] else case[0])
+def test_cuda_graphs_equal_plain_iterations(cuda: torch.device, overrides: list[str]) -> None:
+    plain, captured = parts(cuda, *overrides), parts(cuda, *overrides)
     rows, weights = rows_of(plain, iterate)
     rows_captured, weights_captured = rows_of(captured, CapturedIteration(captured))
     for a, b in zip(rows, rows_captured, strict=True):
@@ -197,8 +218,11 @@ def test_cuda_graphs_equal_plain_iterations(cuda: torch.device, method: str) -> 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("make", [lambda made: iterate, CapturedIteration])
-def test_no_sync_inside_an_iteration(cuda: torch.device, make: Callable[..., Any]) -> None:
-    made = parts(cuda, "method=opt", "training.schedule=cosine")
+@pytest.mark.parametrize("overrides", [["method=opt"], *CASES[len(METHODS) :]])
+def test_no_sync_inside_an_iteration(
+    cuda: torch.device, overrides: list[str], make: Callable[..., Any]
+) -> None:
+    made = parts(cuda, *overrides, "training.schedule=cosine")
     made.batches.put_on(cuda)
     iteration = make(made)
     rows_of(made, iteration, 2)
