@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from robustmd.notebook import load_runs as load_runs
     from robustmd.notebook import train as train
     from robustmd.registry import Settings as Settings
+    from robustmd.registry import augment as augment
     from robustmd.registry import backbone as backbone
     from robustmd.registry import data as data
     from robustmd.registry import key as key
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from robustmd.registry import metric as metric
 
 _PUBLIC = dict.fromkeys(
-    ("Settings", "backbone", "data", "key", "loss", "method", "metric"), "robustmd.registry"
+    ("Settings", "augment", "backbone", "data", "key", "loss", "method", "metric"), "robustmd.registry"
 ) | dict.fromkeys(("Run", "load_run", "load_runs", "train"), "robustmd.notebook")
 
 

@@ -1,4 +1,4 @@
-"""The door: how methods, data sets, backbones and metrics come in, ours and everybody's.
+"""The door: how methods, data sets, backbones, metrics and augmentations come in, ours and others'.
 
     @robustmd.method("tilt")
     class Tilt(robustmd.Settings):
@@ -147,6 +147,7 @@ class Loss:
 
 Schema = TypeVar("Schema", bound=type)
 Function = TypeVar("Function", bound=Callable[[Any, Any], Any])
+Changing = TypeVar("Changing", bound=Callable[..., Any])
 
 
 class Registry(Mapping[str, "type[Settings]"]):
@@ -227,8 +228,18 @@ def _checked(group: str, name: str, one: Any, there: Any) -> str:
     return what
 
 
+@dataclass(frozen=True)
+class Augmentation:
+    """What chance does to training images; see `augment`."""
+
+    name: str
+    of: Callable[..., Any]
+    numbers: int | None
+
+
 METRICS: dict[str, Metric] = {}
 LOSSES: dict[str, Loss] = {}
+AUGMENTATIONS: dict[str, Augmentation] = {}
 METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
 BACKBONES = Registry(
     "backbone",
@@ -248,6 +259,7 @@ DATA = Registry(
         "unseen": ("list[str]", key([], NAMES)),
         "validation": ("float", key(0.0, BELOW_ONE)),
         "shares": (Any, key("equal", PARTS)),
+        "augment": ("str", key("none")),
     },
 )
 
@@ -255,7 +267,8 @@ DATA = Registry(
 def modules_registered() -> frozenset[str]:
     """The modules outside this package that registered something."""
     options = [schema for group in (METHODS, BACKBONES, DATA) for schema in group.values()]
-    functions: list[Metric | Loss] = [*METRICS.values(), *LOSSES.values()]
+    functions: list[Metric | Loss | Augmentation] = [*METRICS.values(), *LOSSES.values()]
+    functions += [*AUGMENTATIONS.values()]
     names = {one.__module__ for one in [*options, *(function.of for function in functions)]}
     return frozenset(name for name in names if name.partition(".")[0] != "robustmd")
 
@@ -312,7 +325,8 @@ def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]
 
     `load(self, facts)` gets a `DataFacts`. Every data set also has the keys `data.unseen`, domains
     that are measured and not trained on, `data.validation`, the share of each training set that is
-    held out, and `data.shares`, what the domains' parts of a batch are proportional to.
+    held out, `data.shares`, what the domains' parts of a batch are proportional to, and
+    `data.augment`.
 
     Args:
         name: an identifier that no other data set has.
@@ -372,6 +386,35 @@ def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
     def enter(of: Function) -> Function:
         _checked("loss", name, of, LOSSES[name].of if name in LOSSES else None)
         LOSSES[name] = Loss(name, unit, of)
+        return of
+
+    return enter
+
+
+def augment(name: str, *, numbers: int | None = None) -> Callable[[Changing], Changing]:
+    """Register `data.augment=<name>`: a function of a batch of training images, uint8 [n, 3, H, W]
+    on the model's device, to images of that shape, any dtype, in 0..255. No measurement calls it.
+
+    The batch is of all domains, after their views (crop, rotation, noise).
+
+    Args:
+        name: an identifier that no other augmentation has; not none.
+        numbers: how many uniform numbers in [0, 1) each image has; the function gets them as a
+            second argument, float32 [n, numbers], which depend on the seed, the iteration, the
+            domain and the image's place in the batch alone. None: it has no second argument, and
+            draws from torch's own generators, which are seeded for each batch; then no iteration is
+            captured in a CUDA graph.
+
+    Raises:
+        UserError: the name is no identifier, or taken.
+    """
+
+    def enter(of: Changing) -> Changing:
+        there = AUGMENTATIONS[name].of if name in AUGMENTATIONS else None
+        what = _checked("augment", name, of, there)
+        if name == "none":
+            raise UserError(f"{what}: none means that images are left as they are")
+        AUGMENTATIONS[name] = Augmentation(name, of, numbers)
         return of
 
     return enter

@@ -104,13 +104,15 @@ def _load(written: str, name: str) -> None:
 
 
 def described(config: Config) -> list[dict[str, str | None]]:
-    """Of each module outside this package that the run's options, metrics and loss are defined in:
-    its name, version and the sha256 of its file, for environment.json."""
-    from robustmd.registry import LOSSES, METRICS  # noqa: PLC0415
+    """Of each module outside this package that defines an option, a metric, the loss or the
+    augmentation of the run: its name, version and the sha256 of its file, for environment.json."""
+    from robustmd.registry import AUGMENTATIONS, LOSSES, METRICS  # noqa: PLC0415
 
     names = {type(option).__module__ for option in (config.data, config.backbone, config.method)}
     names |= {METRICS[name].of.__module__ for name in config.evaluation.metrics}
     names.add(LOSSES[config.training.loss].of.__module__)
+    if config.data.augment in AUGMENTATIONS:
+        names.add(AUGMENTATIONS[config.data.augment].of.__module__)
     return [
         {
             "module": name,

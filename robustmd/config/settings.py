@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+import robustmd.augmentations
 import robustmd.backbones
 import robustmd.data_sets
 import robustmd.losses
@@ -37,7 +38,7 @@ from robustmd.config.ranges import (
     one_of,
 )
 from robustmd.errors import UserError, listed
-from robustmd.registry import BACKBONES, DATA, LOSSES, METHODS, METRICS
+from robustmd.registry import AUGMENTATIONS, BACKBONES, DATA, LOSSES, METHODS, METRICS
 
 MOMENTUM = 0.9
 # torch.optim's, in small letters, each with the key that is its own
@@ -259,6 +260,11 @@ def validate(config: Config) -> None:
         raise UserError(
             f"training.label_smoothing={training.label_smoothing}: is of cross_entropy, which "
             f"training.loss={training.loss} is not; leave it out"
+        )
+    if config.data.augment not in ("none", *AUGMENTATIONS):
+        raise UserError(
+            f"data.augment={config.data.augment}: must be one of none, {', '.join(AUGMENTATIONS)}; "
+            f"{own}"
         )
 
 

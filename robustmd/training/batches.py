@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from robustmd.domains.domain import Examples
+from robustmd.registry import Augmentation
 
 BLOCK = 100  # iterations drawn at once
 
@@ -53,6 +54,8 @@ class Draw(NamedTuple):
     corners:    int64 [M, m, 2], first row and column of each crop; None: no domain is cropped
     noise_keys: int64 [M, m], see pixels.py; None: no domain is noisy
     domains:    int64 [M], ascending, the domains that were drawn; None: all are there, M = K
+    chance:     float32 [M, m, numbers] for the augmentation, or int64 [M, m] whose first number
+        seeds torch for it; None: there is none
 
     With unequal shares a row is an example, [Σ m_k, 1], domain by domain.
     """
@@ -61,6 +64,7 @@ class Draw(NamedTuple):
     corners: torch.Tensor | None = None
     noise_keys: torch.Tensor | None = None
     domains: torch.Tensor | None = None
+    chance: torch.Tensor | None = None
 
     def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Draw:
         """The draw with every array that is there changed."""
@@ -94,6 +98,7 @@ class BatchStream:
         seed: the run's seed.
         domains_per_batch: M, from 1 to K; None: K.
         shares: what the m_k are proportional to, [K], each > 0; None: equal shares. Needs M = K.
+        augmentation: what needs more chance; None: nothing.
     """
 
     def __init__(
@@ -103,6 +108,7 @@ class BatchStream:
         seed: int,
         domains_per_batch: int | None = None,
         shares: Sequence[float] | None = None,
+        augmentation: Augmentation | None = None,
     ) -> None:
         self.domains, self.seed = dict(domains), seed
         self.domains_per_batch = domains_per_batch or len(self.domains)
@@ -111,6 +117,7 @@ class BatchStream:
         # M·m ≤ B
         self.effective_batch = sum(self.counts or [self.share * self.domains_per_batch])
         self.samples_domains = self.domains_per_batch < len(self.domains)
+        self.augmentation = augmentation
         self._is_cropped = any(_margin(one) != (0, 0) for one in self.domains.values())
         self._is_noisy = any(one.views.sigma > 0 for one in self.domains.values())
         self.put_on(torch.device("cpu"))
@@ -144,6 +151,7 @@ class BatchStream:
             self._stacked(self._corners, block, domains) if self._is_cropped else None,
             self._stacked(self._noise_keys, block, domains) if self._is_noisy else None,
             None if domains is None else torch.from_numpy(domains),
+            self._stacked(self._chance, block, domains) if self.augmentation else None,
         )
 
     def fingerprint(self) -> str:
@@ -181,6 +189,13 @@ class BatchStream:
     def _noise_keys(self, name: str, block: int, count: int) -> np.ndarray:
         random = stream(self.seed, f"noise/{name}", block=block)
         return random.integers(2**63, size=(BLOCK, count), dtype=np.int64)
+
+    def _chance(self, name: str, block: int, count: int) -> np.ndarray:
+        random = stream(self.seed, f"augmentation/{name}", block=block)
+        numbers = self.augmentation.numbers if self.augmentation else None
+        if numbers is None:
+            return random.integers(2**63, size=(BLOCK, count), dtype=np.int64)
+        return random.random((BLOCK, count, numbers), dtype=np.float32)
 
 
 def parts_of(whole: int, shares: Sequence[float]) -> list[int]:

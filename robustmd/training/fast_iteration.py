@@ -51,7 +51,9 @@ def ready_iteration(
         UserError: runtime.compile=true, and nothing here compiles.
     """
     pool, device = parts.pool, parts.pool.device
-    if pool.resident and not (parts.batches.samples_domains and len(pool.shelves) > 1):
+    drawn_here = pool.augmentation is not None and pool.augmentation.numbers is None
+    few_of_many = parts.batches.samples_domains and len(pool.shelves) > 1
+    if pool.resident and not few_of_many and not drawn_here:
         parts.batches.put_on(device)
     begun = time.perf_counter()
     if runtime.compile:
@@ -99,6 +101,11 @@ def why_not(batches: BatchStream, pool: TrainingPool) -> str | None:
     """Why an iteration cannot be captured here; None: nothing speaks against it."""
     if not pool.resident:
         return "the images do not fit on the device, so that each batch comes from the host"
+    if pool.augmentation is not None and pool.augmentation.numbers is None:
+        return (
+            f"data.augment={pool.augmentation.name} draws from torch's generators, which are "
+            "seeded for each batch"
+        )
     if batches.samples_domains and len(pool.shelves) > 1:
         return (
             "which domains are drawn decides which of the "

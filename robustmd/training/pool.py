@@ -15,6 +15,8 @@ import torch
 
 from robustmd.domains.domain import SPLITS, DomainSet, Examples
 from robustmd.domains.examples import matrix_of
+from robustmd.errors import UserError
+from robustmd.registry import Augmentation
 from robustmd.training import pixels
 from robustmd.training.batches import Draw, sent, stream
 
@@ -122,9 +124,16 @@ class TrainingPool:
     Args:
         splits: the domains that train, K ≥ 1, in order.
         counts: [K], where draws have these numbers of their examples; None: equal numbers.
+        augmentation: what is done to each batch; None: nothing.
     """
 
-    def __init__(self, splits: Sequence[ResidentExamples], counts: list[int] | None = None) -> None:
+    def __init__(
+        self,
+        splits: Sequence[ResidentExamples],
+        counts: list[int] | None = None,
+        augmentation: Augmentation | None = None,
+    ) -> None:
+        self.augmentation = augmentation
         groups: list[list[ResidentExamples]] = []
         for split in splits:  # neighbours only, so that a batch keeps the domains' order
             if groups and _may_share(groups[-1][-1], split):
@@ -161,6 +170,8 @@ class TrainingPool:
             if first < last
         ]
         images, labels = (torch.cat(of_all) for of_all in zip(*parts, strict=True))
+        if self.augmentation is not None and draw.chance is not None:
+            images = augmented(images, self.augmentation, draw.chance)
         return pixels.normalised(images), labels
 
     def absent_classes(self, draw: Draw) -> torch.Tensor | None:
@@ -187,6 +198,29 @@ class TrainingPool:
         corners = None if draw.corners is None else draw.corners.flatten(0, 1)
         keys = None if draw.noise_keys is None else draw.noise_keys.flatten()
         return self.shelves[number].gather(draw.positions.flatten(), whose, corners, keys)
+
+
+def augmented(
+    images: torch.Tensor, augmentation: Augmentation, chance: torch.Tensor
+) -> torch.Tensor:
+    """[n, H, W, 3] in 0..255 from uint8 images of that shape; chance: of a `Draw`.
+
+    Raises UserError where other shapes come back.
+    """
+    before = images.permute(0, 3, 1, 2)
+    if augmentation.numbers is not None:
+        numbers = sent(chance.flatten(0, -2), images.device)
+        after = augmentation.of(before, numbers)
+    else:
+        with torch.random.fork_rng([images.device] if images.is_cuda else []):
+            torch.manual_seed(int(chance.flatten()[0]))
+            after = augmentation.of(before)
+    if after.shape != before.shape:
+        raise UserError(
+            f"data.augment={augmentation.name}: makes images {list(after.shape)} of "
+            f"{list(before.shape)}; the shape must stay"
+        )
+    return after.contiguous(memory_format=torch.channels_last).permute(0, 2, 3, 1)
 
 
 class Shelf:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from robustmd.backbones import head_of
-from robustmd.registry import LOSSES, BackboneFacts
+from robustmd.registry import AUGMENTATIONS, LOSSES, BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
@@ -45,6 +45,7 @@ class Session:
             config.seed,
             plan.domains_per_batch,
             plan.shares,
+            AUGMENTATIONS.get(config.data.augment),
         )
         trained = [self.splits["train"][name] for name in plan.trained]
         sizes = [len(split) for split in trained]
@@ -52,9 +53,8 @@ class Session:
         history = History(plan.trained, min(config.logging.every, plan.iterations), device)
         self.learner, self.state = learner, RunState(plan, learner)
         self.clock = self.state.clock
-        self.parts = Parts(
-            learner, batches, TrainingPool(trained, batches.counts), history, self.clock
-        )
+        pool = TrainingPool(trained, batches.counts, batches.augmentation)
+        self.parts = Parts(learner, batches, pool, history, self.clock)
         self.measured_loss = LOSSES[config.training.loss]
         self.initial_weights_hash = learner.weights_hash()
         self.subset = self._measured_positions()
