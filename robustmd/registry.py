@@ -393,9 +393,9 @@ def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
 
 def augment(name: str, *, numbers: int | None = None) -> Callable[[Changing], Changing]:
     """Register `data.augment=<name>`: a function of a batch of training images, uint8 [n, 3, H, W]
-    on the model's device, to images of that shape, any dtype, in 0..255. No measurement calls it.
+    on the model's device, to images of that shape, any dtype, in 0..255; no measurement calls it.
 
-    The batch is of all domains, after their views (crop, rotation, noise).
+    The batch is of all domains, after their views (crop, rotation, noise); numbers are rounded.
 
     Args:
         name: an identifier that no other augmentation has; not none.

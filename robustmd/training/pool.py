@@ -203,9 +203,9 @@ class TrainingPool:
 def augmented(
     images: torch.Tensor, augmentation: Augmentation, chance: torch.Tensor
 ) -> torch.Tensor:
-    """[n, H, W, 3] in 0..255 from uint8 images of that shape; chance: of a `Draw`.
+    """uint8 [n, H, W, 3] from images of that type and shape; chance: of a `Draw`.
 
-    Raises UserError where other shapes come back.
+    Raises UserError where images of another shape come back.
     """
     before = images.permute(0, 3, 1, 2)
     if augmentation.numbers is not None:
@@ -220,7 +220,9 @@ def augmented(
             f"data.augment={augmentation.name}: makes images {list(after.shape)} of "
             f"{list(before.shape)}; the shape must stay"
         )
-    return after.contiguous(memory_format=torch.channels_last).permute(0, 2, 3, 1)
+    if after.is_floating_point():
+        after = after.round().clamp_(0, pixels.BRIGHTEST)
+    return after.to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
 class Shelf:
