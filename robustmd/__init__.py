@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from robustmd.registry import metric as metric
 
 _PUBLIC = dict.fromkeys(
-    ("Settings", "augment", "backbone", "data", "key", "loss", "method", "metric"), "robustmd.registry"
+    ("Settings", "augment", "backbone", "data", "key", "loss", "method", "metric"),
+    "robustmd.registry",
 ) | dict.fromkeys(("Run", "load_run", "load_runs", "train"), "robustmd.notebook")
 
 

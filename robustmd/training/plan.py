@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from robustmd.backbones.networks.pretrained import WeightsFile
@@ -94,6 +95,11 @@ class Plan:
         """
         config, trained, unseen, drawn = settings.settled(config, domains.names)
         _check_targets(config, domains)
+        if config.data.augment != "none" and domains[0].train.images.dtype != np.uint8:
+            raise UserError(
+                f"data.augment={config.data.augment}: is of images, and data {domains.name} has "
+                "features; leave it out"
+            )
         domains = with_test_notes(domains, trained, say)
         precision = resolve_precision(config.runtime.precision, device)
         config = replace(config, runtime=replace(config.runtime, precision=precision))

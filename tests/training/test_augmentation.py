@@ -22,6 +22,7 @@ from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation
 from robustmd.training.batches import BatchStream
 from robustmd.training.fast_iteration import why_not
+from robustmd.training.plan import Plan
 from robustmd.training.pool import TrainingPool, augmented, resident_splits
 
 PAGE = Path(__file__).parents[2] / "docs" / "augmentation.md"
@@ -185,6 +186,13 @@ def test_each_function_of_the_page_keeps_the_shape() -> None:
     assert torch.equal(still, IMAGES)
     moved = AUGMENTATIONS["shifted"].of(IMAGES, torch.tensor([[0.5, 0.9]]).expand(6, 2))
     assert torch.equal(moved, IMAGES.roll(-2, 3))
+
+
+def test_features_are_no_images(tmp_path: Path) -> None:
+    features, labels = torch.zeros(8, 5), torch.arange(8) % 2
+    found = DomainSet.from_tensors(dict.fromkeys("ab", (features, labels) * 2))
+    with pytest.raises(UserError, match=r"data\.augment=standard: is of images, and data tensors"):
+        Plan.of(composed("data.augment=standard"), found, torch.device("cpu"))
 
 
 def test_no_augmentation_is_in_no_identity_and_one_is() -> None:
