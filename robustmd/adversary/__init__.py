@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from robustmd.adversary.ascent import ProjectedAscent as ProjectedAscent
     from robustmd.adversary.base import Adversary as Adversary
     from robustmd.adversary.base import Play as Play
+    from robustmd.adversary.base import domain_means as domain_means
     from robustmd.adversary.best_response import BestResponse as BestResponse
     from robustmd.adversary.group_dro import GroupDRO as GroupDRO
     from robustmd.adversary.memoryless import CVaR as CVaR
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "ascent": "AgnosticAscent ExcessAscent OptimisticAscent ProjectedAscent",
-    "base": "Adversary Play",
+    "base": "Adversary Play domain_means",
     "best_response": "BestResponse",
     "group_dro": "GroupDRO",
     "memoryless": "CVaR Fixed Tilted TopK VarianceRisk",

@@ -28,7 +28,8 @@ class Adversary(PreciseModule):
 
     A rule implements `_respond`. All state is in persistent buffers, changed in place and only on
     the device: `update` makes no host–device sync and can be captured in a CUDA graph. An update
-    with a loss that is not finite changes none of them, whatever the rule; it is only counted.
+    with a loss that is not finite as a float32 changes none of them, whatever the rule; it is only
+    counted.
     An argument out of range, of whatever rule, raises a ValueError.
 
     Args:
@@ -37,16 +38,15 @@ class Adversary(PreciseModule):
 
     Attributes:
         weights: p_t, float32 [K] on the losses' device, sums to 1 within 1e-6 (of a `signed` rule,
-            within 1e-6 of its largest weight). Updated in place:
-            never call `update` between the weighted sum and `backward`; clone it to keep it.
+            within 1e-6 of its largest weight). Updated in place: clone it to keep it.
         p: the same in float64, where the device has it.
         steps: t, the number of updates so far.
         skipped: how many more had a loss that was not finite, and changed nothing.
         feeds_on: "batch" (losses of the mini-batch, before the model's step) or "dataset" (of the
             whole training set).
-        weighs: whose losses the answer to f̂ᵗ weighs: the "next" iteration's (call `update` after
-            the model's step), or the "current" one's, as rules do that have no memory (call it
-            before `backward`, with the losses detached).
+        weighs: whose losses the answer to f̂ᵗ weighs: the "next" iteration's, or the "current"
+            one's, as rules do that have no memory. `weighted_loss` keeps to it; by hand, `update`
+            after the model's step, or before the weighted sum.
         learns: whether the losses change the weights.
         signed: whether weights may be negative; they sum to 1 all the same.
         every: iterations between two updates.
@@ -79,6 +79,38 @@ class Adversary(PreciseModule):
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
         self.register_buffer("skipped", torch.zeros((), dtype=torch.int64))
 
+    def weighted_loss(
+        self,
+        losses: Tensor,
+        present: Tensor | None = None,
+        *,
+        counts: Tensor | None = None,
+        group: distributed.ProcessGroup | None = None,
+    ) -> Tensor:
+        """p_t·f̂ᵗ, for `backward`; and the update by f̂ᵗ, before it or after as the rule `weighs`.
+
+        An absent domain adds nothing. A loss that is not finite makes it not finite: skip the
+        model's step then, as a GradScaler does. The full losses that a rule needs which `feeds_on`
+        the "dataset" are given to `update` apart from this.
+
+        Args:
+            losses: f̂ᵗ [K], to be differentiated; float16 and bfloat16 are summed in float32.
+            present, counts, group: as of `update`. With a group, what the processes give back sums
+                to their number times p_t·f̂ᵗ over all examples: DDP, which averages the gradients,
+                gets its gradient, whatever share of a domain each process has.
+
+        Raises:
+            ValueError: as `update`.
+        """
+        means, there, share = self._of_all(losses, present, counts, group)
+        weights = self.weights.clone()  # `update` is in place, and `backward` comes after it
+        if self.feeds_on == "batch":
+            self.update(means, there)
+        if self.weighs == "current":
+            weights = self.weights.clone()
+        own = losses.float() if there is None else torch.where(share > 0, losses.float(), 0.0)
+        return (weights * share * own).sum()  # no matmul, which autocast would round
+
     def update(
         self,
         losses: Tensor,
@@ -105,13 +137,9 @@ class Adversary(PreciseModule):
             ValueError: losses or counts are not of shape [K], or on another device than the
                 adversary; a group without counts, or counts and present.
         """
-        losses = self._checked("losses", losses.detach())
-        if counts is not None and present is None:
-            losses, present = _over_group(losses, self._checked("counts", counts), group)
-        elif counts is not None or group is not None:
-            raise ValueError("group needs counts, and counts stand in place of present.")
+        losses, present, _ = self._of_all(losses, present, counts, group)
         seen = losses if present is None else torch.where(present, losses, 0.0)
-        played = seen.abs().amax() < torch.inf  # and no NaN
+        played = seen.float().abs().amax() < torch.inf  # and no NaN
         before = [(buffer, buffer.clone()) for buffer in self._state_of_rule()]
         f = self._observe(torch.where(played, losses, 0.0), present)
         self.steps.add_(played)
@@ -144,6 +172,23 @@ class Adversary(PreciseModule):
             total_steps: T ≥ 1, the updates so far.
         """
         return None
+
+    def _of_all(
+        self,
+        losses: Tensor,
+        present: Tensor | None,
+        counts: Tensor | None,
+        group: distributed.ProcessGroup | None,
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """(f̂ᵗ [K] over all processes, `present`, what this one's losses count in f̂ᵗ [K], times the
+        number of processes)."""
+        losses = self._checked("losses", losses.detach())
+        if counts is not None and present is None:
+            return _over_group(losses, self._checked("counts", counts), group)
+        if counts is not None or group is not None:
+            raise ValueError("group needs counts, and counts stand in place of present.")
+        share = torch.ones_like(self.weights) if present is None else present.to(self.weights)
+        return losses, present, share
 
     def _checked(self, name: str, values: Tensor) -> Tensor:
         if values.shape != self.p.shape:
@@ -188,14 +233,33 @@ class Adversary(PreciseModule):
         self._start_at(support / support.sum())
 
 
+def domain_means(losses: Tensor, domains: Tensor, num_domains: int) -> tuple[Tensor, Tensor]:
+    """(mean loss [K], number of examples [K]) of every domain in a batch, for `weighted_loss(means,
+    counts=counts)`; no sync. Of a domain that is not in the batch both are 0.
+
+    Args:
+        losses: float [n], one for each example.
+        domains: int64 [n], from 0 to K − 1.
+        num_domains: K.
+    """
+    zeros = losses.new_zeros(num_domains, dtype=torch.float32)
+    counts = zeros.index_add(0, domains, torch.ones_like(losses, dtype=torch.float32))
+    return zeros.index_add(0, domains, losses.float()) / counts.clamp(min=1), counts
+
+
 def _over_group(
     losses: Tensor, counts: Tensor, group: distributed.ProcessGroup | None
-) -> tuple[Tensor, Tensor]:
-    """(mean loss [K] over the examples of all processes, bool [K]: has the domain any)."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(mean loss [K] over the examples of all processes, bool [K]: has the domain any, this
+    process's share of them [K] times the number of processes)."""
+    precise = precise_dtype(losses.device)
     here = counts > 0  # the mean over no example may be NaN
-    both = torch.stack([torch.where(here, losses * counts, 0.0), counts.to(losses.dtype)])
-    both = both.to(precise_dtype(losses.device))
+    sums = torch.where(here, losses.to(precise) * counts, 0.0)
+    both = torch.stack([sums, counts.to(precise)])
+    processes = 1
     if group is not None or (distributed.is_available() and distributed.is_initialized()):
         distributed.all_reduce(both, group=group)
+        processes = distributed.get_world_size(group)
     sums, totals = both
-    return sums / totals, totals > 0
+    share = (processes * counts / totals.clamp(min=1)).float()
+    return sums / totals, totals > 0, share

@@ -36,6 +36,10 @@ def play(rank: int, store: str) -> list[list[float]]:
         losses = torch.tensor(MEANS[rank]) + rank * broken
         adversary.update(losses, counts=torch.tensor(COUNTS[rank]), group=group)
         seen.append([*adversary.weights.tolist(), float(adversary.skipped)])
+    own = torch.tensor(MEANS[rank], requires_grad=True)
+    make().weighted_loss(own, counts=torch.tensor(COUNTS[rank]), group=group).backward()
+    assert own.grad is not None
+    seen.append(own.grad.tolist())
     distributed.destroy_process_group()
     return seen
 
@@ -46,12 +50,17 @@ def test_two_processes_have_the_weights_of_one_with_all_examples(tmp_path):
     with subprocess.Popen([sys.executable, __file__, store], stdout=subprocess.PIPE) as other:
         first = play(0, store)
         assert other.stdout is not None
-        assert json.load(other.stdout) == first
+        second = json.load(other.stdout)
+    shares = torch.tensor([first.pop(), second.pop()])
+    assert second == first
     alone, seen = make(), []
     for _ in range(2):
         alone.update(torch.tensor(POOLED), torch.tensor(PRESENT))
         seen.append([*alone.weights.tolist(), 0.0])
     assert first == [*seen, [*alone.weights.tolist(), 1.0]]
+    # DDP averages over two: a rank's mean counts as much as its share of the domain's examples.
+    counts = torch.tensor(COUNTS) / 4
+    torch.testing.assert_close(shares / 2, make().weights * counts)
 
 
 def test_one_process_needs_no_group():

@@ -156,6 +156,7 @@ def test_losses_that_are_not_finite_change_nothing_and_are_counted(make_rule, af
     meter, spared_meter = RegretMeter.of(rule), RegretMeter.of(spared)
     rows = [*harsh_losses(after + 3)]
     bad = [torch.tensor(losses, dtype=torch.float32) for losses in NOT_FINITE]
+    bad.append(torch.tensor([1e308, 1, 1, 1], dtype=torch.float64))  # its square is not finite
     for losses in [*rows[:after], *bad, *rows[after:]]:
         meter.update(rule.update(losses))
         assert abs(float(rule.weights.double().sum()) - 1) < 1e-6 * float(rule.weights.abs().max())
