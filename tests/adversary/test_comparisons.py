@@ -56,6 +56,21 @@ def test_group_dros_trajectory_is_the_published_update(adjustment):
         assert answer(rule, losses).tolist() == pytest.approx(q, rel=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("adjustment", "published"),
+    [
+        (0.0, [0.24407756, 0.25125948, 0.25805843, 0.24660455]),
+        (3.0, [0.23948145, 0.25231361, 0.26489520, 0.24330972]),
+    ],
+)
+def test_group_dros_weights_are_those_of_the_authors_code(adjustment, published):
+    """What compute_robust_loss (kohpangwei/group_DRO, loss.py, float32) has after these losses."""
+    rule = GroupDRO(4, eta=0.01, adjustment=adjustment, sizes=[175, 9, 3, 53])
+    for losses in ([0.31, 1.24, 2.05, 0.66], [0.22, 1.61, 0.92, 0.48], [0.17, 0.75, 3.3, 0.59]):
+        rule.update(vector(losses))
+    assert rule.p.tolist() == pytest.approx(published, rel=2e-7)
+
+
 def test_group_dro_weighs_the_batch_it_has_seen():
     """Line 6 of Algorithm 1 takes the q of line 5: the step's weights know the step's losses."""
     rule = GroupDRO(2, eta=1.0)
