@@ -20,8 +20,13 @@ def with_own_labels(data: DomainSet, say: Say) -> DomainSet:
 
     So domains that share only some of their labels train one model, the paper's open question. A
     domain's classes are those of all of its splits. Notes say what each domain leaves out; `say` is
-    called with them.
+    called with them. Raises UserError if every domain has one class: there is nothing to learn.
     """
+    if (data.class_masks().sum(axis=1) == 1).all():
+        raise UserError(
+            "data.labels=per_domain: every domain has one class, so its loss is 0 whatever the "
+            "model says; use data.labels=shared"
+        )
     data = replace(data, labels="per_domain")
     notes = []
     for domain, absent in zip(data, data.absent_classes(), strict=True):
@@ -31,6 +36,7 @@ def with_own_labels(data: DomainSet, say: Say) -> DomainSet:
             notes.append(
                 f"data.labels=per_domain: loss and accuracy of domain {domain.name} are over "
                 f"its own {there} of {len(data.classes)} classes, without {few(lacking)}"
+                + (": its loss is 0 whatever the model says" if there == 1 else "")
             )
     notes = notes or ["data.labels=per_domain: every domain has all classes, so it changes nothing"]
     return _with_notes(data, notes, say)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustmd.domains.class_notes import with_test_notes
+from robustmd.domains.class_notes import with_own_labels, with_test_notes
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.errors import UserError
 
@@ -56,3 +56,13 @@ def test_one_class_everywhere_is_refused(label: int, one_line) -> None:
     with pytest.raises(UserError) as error:
         noted(data_of(a=(only, only), b=(only, only)))
     one_line(error, "one class in all domains", CLASSES[label], "two are needed")
+
+
+def test_labels_of_its_own_teach_a_domain_of_one_class_nothing(one_line) -> None:
+    two, cats, dogs = ((5, 5), (5, 5)), ((5,), (5,)), ((0, 5), (0, 5))
+    said: list[str] = []
+    with_own_labels(data_of(a=two, b=cats), said.append)
+    assert said[1].endswith("without dog, bird: its loss is 0 whatever the model says")
+    with pytest.raises(UserError) as error:
+        with_own_labels(data_of(a=cats, b=dogs), said.append)
+    one_line(error, "every domain has one class", "data.labels=shared")
