@@ -42,14 +42,18 @@ def domains() -> DomainSet:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("drawn", [None, 2])
-def test_the_same_batch_without_making_the_host_wait(cuda: torch.device, drawn: int | None) -> None:
+@pytest.mark.parametrize(("drawn", "share"), [(None, None), (2, None), (None, 3)])
+def test_the_same_batch_without_making_the_host_wait(
+    cuda: torch.device, drawn: int | None, share: int | None
+) -> None:
+    """share: of the first domain, where the others have 1 each; None: all have the same."""
     found = domains()
+    shares = [share] + [1] * (len(found) - 1) if share else None
+    batches = BatchStream({d.name: d.train for d in found}, 40, 0, drawn, shares)
     on_cpu, on_cuda = (
-        TrainingPool([*resident_splits(found, device)["train"].values()])
+        TrainingPool([*resident_splits(found, device)["train"].values()], batches.counts)
         for device in (torch.device("cpu"), cuda)
     )
-    batches = BatchStream({d.name: d.train for d in found}, 40, 0, drawn)
     for iteration in range(3):
         draw = batches.draw(iteration)
         ours, labels_here = on_cpu.gather(draw)
