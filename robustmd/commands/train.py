@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import tempfile
@@ -32,7 +33,8 @@ from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
-from robustmd.sweeping.failures import RECORD, Failure, note_failure, read_failures
+from robustmd.runs.reader import judge
+from robustmd.sweeping.failures import Failure, note_failure, take_failures
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome
@@ -61,17 +63,17 @@ def main(arguments: Sequence[str]) -> int:
     through_hydra = hydra.main(
         version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME
     )(task)
-    with _arguments(arguments), _sweep_record() as record:
+    with _arguments(arguments), _sweep_folder():
         try:
             through_hydra()
         except SystemExit as stop:
-            _conclude(read_failures(record) or task.failures)
+            _conclude(take_failures() or task.failures)
             return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         except UserError:
             raise
         except Exception as error:  # Hydra's, which asserts much of what was typed: no job raises
             raise UserError(composed_error(error, arguments)) from None
-        failures = read_failures(record) or task.failures
+        failures = take_failures() or task.failures
         if len(task.outcomes) == 1 and not failures:
             return _exit_code(task.outcomes[0])
         return _conclude(failures)
@@ -89,10 +91,20 @@ class Task:
         self.outcomes: list[Outcome | Exception | None] = []
         self.failures: list[Failure] = []
 
-    def __call__(self, composed: DictConfig) -> None:
+    def __call__(self, composed: DictConfig) -> float | None:
+        """Returns what a sweeper that searches makes smaller: the worst-case validation loss."""
         with steady_streams():  # another process has streams of its own
             made = (_listed if self.listing else _job)(composed, self.failures)
         self.outcomes.append(made)
+        return None if made is None or isinstance(made, Exception) else _validation_loss(made)
+
+
+def _validation_loss(outcome: Outcome) -> float | None:
+    """Of the final model, over the domains that train, nats; None without a validation split."""
+    if outcome.status == "diverged":
+        return math.inf
+    run, _ = judge(outcome.directory, outcome.directory)
+    return run.worst_loss("val") if run and "val" in run.final else None
 
 
 def _exit_code(outcome: Outcome | Exception | None) -> int:
@@ -205,16 +217,11 @@ def _arguments(arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _sweep_record() -> Iterator[Path | None]:
-    """The record's path; None where there is no folder for temporary files."""
+def _sweep_folder() -> Iterator[None]:
+    """For what Hydra writes of a sweep; without a folder for temporary files it does without."""
     with contextlib.ExitStack() as stack:
-        try:
+        with contextlib.suppress(OSError):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="robustmd-"))
-        except OSError:
-            yield None
-            return
-        record = Path(folder) / "failures.jsonl"
-        os.environ[RECORD], os.environ[SWEEP_FOLDER] = str(record), folder
-        stack.callback(os.environ.pop, RECORD, None)
-        stack.callback(os.environ.pop, SWEEP_FOLDER, None)
-        yield record
+            os.environ[SWEEP_FOLDER] = folder
+            stack.callback(os.environ.pop, SWEEP_FOLDER, None)
+        yield

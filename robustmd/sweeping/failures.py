@@ -12,7 +12,7 @@ from pathlib import Path
 
 from robustmd.errors import UserError
 
-RECORD = "ROBUSTMD_SWEEP_FAILURES"  # the variable that names the record's file
+RECORD = "ROBUSTMD_SWEEP_FAILURES"  # names the record's file, where all jobs can write it
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,23 @@ class Failure:
 
 
 def note_failure(failure: Failure) -> None:
-    """Add a line to the record, where there is one; jobs of a sweep may run in other processes, and
-    on machines that do not see it."""
-    with contextlib.suppress(KeyError, OSError), Path(os.environ[RECORD]).open("a") as stream:
-        stream.write(json.dumps(dataclasses.asdict(failure)) + "\n")
+    """Add a line to the record, if there is one: jobs of a sweep may run in other processes."""
+    with contextlib.suppress(KeyError, OSError):
+        record = Path(os.environ[RECORD])
+        record.parent.mkdir(parents=True, exist_ok=True)
+        with record.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(dataclasses.asdict(failure)) + "\n")
 
 
-def read_failures(record: Path | None) -> list[Failure]:
-    """All failures so far, in the order they came; none where there is no record."""
-    if record is None or not record.exists():
+def take_failures() -> list[Failure]:
+    """All failures noted, in the order they came; the record goes, and so does its variable."""
+    record = Path(os.environ.pop(RECORD, os.devnull))
+    try:
+        lines = record.read_text("utf-8").splitlines()
+    except OSError:
         return []
-    return [Failure(**json.loads(line)) for line in record.read_text("utf-8").splitlines()]
+    if lines:
+        record.unlink()
+        with contextlib.suppress(OSError):  # nothing else was put there
+            record.parent.rmdir()
+    return [Failure(**json.loads(line)) for line in lines]

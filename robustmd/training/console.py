@@ -108,7 +108,9 @@ class Interrupted(BaseException):
 class StopRequest:
     """Turns signals into a question that the loop asks: `check()` raises where one has come.
 
-    A second Ctrl-C does not wait for the loop. A SIGHUP that is ignored (nohup) stays so.
+    A second Ctrl-C does not wait for the loop. A SIGHUP that is ignored (nohup) stays so. A
+    launcher that has taken SIGTERM for itself keeps it, and gets the preemptions that it waits for
+    once the run has stopped: it queues the job again.
     """
 
     def __init__(self) -> None:
@@ -120,7 +122,12 @@ class StopRequest:
     def __enter__(self) -> StopRequest:
         for name in SIGNALS:
             number = getattr(signal, name, None)
-            if number is None or (name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN):
+            before = None if number is None else signal.getsignal(number)
+            if (
+                number is None
+                or (name == "SIGHUP" and before == signal.SIG_IGN)
+                or (name == "SIGTERM" and callable(before))
+            ):
                 continue
             try:
                 self._before[number] = signal.signal(number, self._receive)
@@ -131,6 +138,10 @@ class StopRequest:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
+        if self._received in PREEMPTIONS:
+            number = getattr(signal, self._received)
+            if callable(self._before.get(number)):
+                signal.raise_signal(number)
 
     def _receive(self, number: int, _: FrameType | None) -> None:
         if self._received is None:

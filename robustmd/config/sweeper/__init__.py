@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -28,6 +29,7 @@ from robustmd.config.settings import SECTIONS, leaves_of
 from robustmd.config.typed import typed, unknown_key
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
+from robustmd.sweeping.failures import RECORD
 
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
 Row = Mapping[str, Any]
@@ -58,6 +60,8 @@ class RowsSweeper(Sweeper):
         """Run every job of the overrides that were typed."""
         jobs = self.jobs(arguments)
         os.environ[SIZE] = str(len(jobs))
+        record = Path(self.config.paths.outputs).absolute() / f".sweep-{os.getpid()}.jsonl"
+        os.environ[RECORD] = str(record)  # where jobs on other machines find it, too
         try:
             return self.launcher.launch(jobs, initial_job_idx=0)
         finally:
