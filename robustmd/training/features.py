@@ -15,7 +15,7 @@ RTOL, ATOL = 1e-4, 1e-5  # of logits, between the whole model's and its head's
 
 
 class Features(ResidentExamples):
-    """A split whose images are features, float [N, 1, d], which no view changes.
+    """A split whose images are features, float32 [N, 1, d, 1], which no view changes.
 
     Args:
         examples: the images that they were computed of, each as it is measured.
@@ -23,7 +23,7 @@ class Features(ResidentExamples):
     """
 
     def __init__(self, examples: ResidentExamples, features: torch.Tensor, first: int) -> None:
-        self.absent, self.labels, self.device = examples.absent, examples.labels, examples.device
+        vars(self).update(vars(examples))
         self.images, self.image_size = features, (1, features.shape[2])
         self.rows = torch.arange(first, first + len(examples))
         self.views, self.noise_start = Views(), 0
@@ -71,7 +71,7 @@ def _placed(splits: Splits, split: str, parts: list[torch.Tensor]) -> dict[str, 
     placed: dict[str, ResidentExamples] = {}
     if not parts:
         return placed
-    features, first = torch.cat(parts)[:, None], 0
+    features, first = torch.cat(parts)[:, None, :, None], 0
     for name, examples in splits[split].items():
         placed[name] = Features(examples, features, first)
         first += len(examples)

@@ -32,7 +32,6 @@ def normalised(images: torch.Tensor) -> torch.Tensor:
 
     x ↦ (x/255 − 0.5)/0.25, the same for every domain, so in [−2, 2]. The paper does not say; with
     [−1, 1] a network without batch norm stays at its starting loss for hundreds of iterations.
-    Features, float [n, 1, d], are as they were computed: [n, d].
     """
     if images.is_floating_point():
         return images.flatten(1)

@@ -117,10 +117,24 @@ def test_published_weights_are_looked_for_in_the_librarys_cache(tmp_path, monkey
     backbone = BACKBONES["torchvision"](weights="IMAGENET1K_V2")
     with pytest.raises(UserError, match=r"resnet50-11ad3fa6\.pth at .*backbone.weights=none"):
         find_weights(backbone)
+
+
+def test_timms_weights_are_looked_for_in_the_hubs_cache(tmp_path, monkeypatch) -> None:
     pytest.importorskip("timm")
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    from safetensors.torch import save_file
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    backbone = BACKBONES["timm"](model="test_vit.r160_in1k", weights="pretrained")
     with pytest.raises(UserError, match="let timm fetch it"):
-        find_weights(BACKBONES["timm"](model="vit_tiny_patch16_224", weights="pretrained"))
+        find_weights(backbone)
+    there = tmp_path / "models--timm--test_vit.r160_in1k"
+    (there / "refs").mkdir(parents=True)
+    (there / "refs" / "main").write_text("1")
+    (there / "snapshots" / "1").mkdir(parents=True)
+    save_file({"a": torch.zeros(1)}, there / "snapshots" / "1" / "model.safetensors")
+    found = find_weights(backbone)
+    assert found is not None
+    assert found.path == there / "snapshots" / "1" / "model.safetensors"
 
 
 def test_a_librarys_state_dict_fits_but_for_its_head(tmp_path) -> None:

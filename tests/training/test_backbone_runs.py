@@ -67,16 +67,22 @@ def test_frozen_features_kept_give_the_losses_of_computing_them_anew(
     assert main(["evaluate", str(kept.directory)]) == 0
 
 
-def test_random_views_are_seen_by_frozen_features(train: Train, domains: DomainSet) -> None:
+@pytest.mark.parametrize(("sigma", "augment"), [(3.0, "none"), (0.0, "standard")])
+def test_random_views_are_seen_by_frozen_features(
+    train: Train, domains: DomainSet, sigma: float, augment: str
+) -> None:
     for domain in domains:
         for examples in domain.splits.values():
-            object.__setattr__(examples, "views", Views(sigma=3.0))
-    outcome = train(FROZEN, "training.iterations=2")
-    assert outcome.status == "finished"
-    assert (
-        "computed anew for each batch: the training images' views are random"
-        in (outcome.directory / "train.log").read_text()
-    )
+            object.__setattr__(examples, "views", Views(sigma=sigma))
+    outcome = train(FROZEN, "training.iterations=2", f"data.augment={augment}")
+    log = (outcome.directory / "train.log").read_text()
+    assert "computed anew for each batch: the training images' views are random" in log
+
+
+def test_a_moving_average_is_of_the_head_alone(train: Train) -> None:
+    outcome = train(FROZEN, "++training.ema=0.5", "++training.optimizer=adamw")
+    measured = {row["split"] for row in rows(outcome.directory)}
+    assert {"train_averaged", "test_averaged"} <= measured
 
 
 @pytest.mark.parametrize("method", ["even", "minimax"])
@@ -125,10 +131,18 @@ with signalled_at(3, "SIGKILL"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    "further",
+    [
+        ["training.optimizer=sgd", "data.augment=none"],
+        ["training.optimizer=adamw", "data.augment=standard"],
+    ],
+    ids=["sgd", "adamw_augmented"],
+)
+@pytest.mark.parametrize(
     "backbone", ["torchvision resnet50", "torchvision alexnet", "timm vit_tiny_patch16_224"]
 )
 def test_a_killed_run_of_a_larger_model_ends_in_the_same_bytes(
-    backbone: str, photos: Path, tmp_path: Path
+    backbone: str, further: list[str], photos: Path, tmp_path: Path
 ) -> None:
     library, model = backbone.split()
     pytest.importorskip(library)
@@ -137,6 +151,7 @@ def test_a_killed_run_of_a_larger_model_ends_in_the_same_bytes(
         *(f"backbone.model={model}", "method=opt", "training.iterations=5"),
         *("training.batch_size=12", "training.learning_rate=0.001", "checkpoint.every=2"),
         *("runtime.threads=1", "runtime.device=cpu", f"paths.cache={tmp_path / 'cache'}"),
+        *further,
     ]
     killed, whole = (f"paths.outputs={tmp_path / name}" for name in ("killed", "whole"))
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
