@@ -12,7 +12,7 @@ from robustmd.report.names import clean, some_text
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import AVERAGED, Selected, Selection
 from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
-from robustmd.runs.run import Problem, Run
+from robustmd.runs.run import CROSS_ENTROPY, LossName, Problem, Run
 
 AVERAGED_WORD = "(averaged)"
 NO_VALIDATION = (
@@ -20,7 +20,8 @@ NO_VALIDATION = (
     "data.validation=0.1, or choose another rule"
 )
 BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
-_Key = tuple[str, tuple[str, ...], tuple[str, ...]]  # of a table: data set, unseen, the others
+# of a table: data set, unseen, the others, the loss
+_Key = tuple[str, tuple[str, ...], tuple[str, ...], LossName]
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,11 @@ class Section:
     def runs(self) -> tuple[Run, ...]:
         return tuple(run for group in self.groups for run in group.runs)
 
+    @property
+    def loss(self) -> LossName:
+        """What the losses are, the same in all runs."""
+        return self.runs[0].loss_name
+
 
 def measured_as(
     group: Group, columns: Sequence[Quantity]
@@ -148,12 +154,16 @@ def sections(
             lost[table_of(problem.run) if problem.run else known].append(problem)
     folders: set[str] = set()
     found: list[Section] = []
-    for (data, unseen, domains), members in sorted(by_table.items(), key=lambda item: item[0]):
-        unfinished = tuple(lost[data, unseen, domains])
+    for key, members in sorted(by_table.items(), key=lambda item: item[0]):
+        data, unseen, domains, loss = key
+        unfinished = tuple(lost[key])
         groups, repeated = _groups(members, domains, unfinished)
         left_out += repeated
-        place = folder_name("-".join((data, *(f"without-{name}" for name in unseen))), folders)
-        named = f"{data} (unseen: {some_text(unseen)})" if unseen else data
+        own = [] if loss == CROSS_ENTROPY else [loss.words.removeprefix("mean ")]
+        place = "-".join((data, *own, *(f"without-{name}" for name in unseen)))
+        place = folder_name(place, folders)
+        named = " ".join((data, *(f"({name})" for name in own)))
+        named += f" (unseen: {some_text(unseen)})" if unseen else ""
         found.append(Section(clean(named), place, domains, groups, unfinished, unseen))
     return tuple(found), tuple(left_out)
 
@@ -168,7 +178,7 @@ def seed_of(problem: Problem) -> int | None:
 
 def table_of(run: Run) -> _Key:
     """What runs of one table share; tables without unseen domains come first."""
-    return run.data, run.unseen, run.domains
+    return run.data, run.unseen, run.domains, run.loss_name
 
 
 def _groups(

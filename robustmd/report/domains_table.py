@@ -15,10 +15,11 @@ from robustmd.runs.run import MEASURED
 
 
 def domains_sheet(section: Section, spread: SpreadKind) -> Sheet:
-    """For a CSV file losses [nats] and accuracies [percent] of each domain; `worst_in`: in how many
-    runs it has the lowest test accuracy; `weight_mean`: of p_k after the last update, over the runs
-    that recorded it. Unseen domains come last, named as such."""
-    own = [Quantity(kind, split) for split in ("train", "test") for kind in MEASURED]
+    """For a CSV file losses and accuracies [percent] of each domain; `worst_in`: in how many runs
+    it has the lowest test accuracy, or largest loss; `weight_mean`: of p_k after the last update,
+    over the runs that recorded it. Unseen domains come last, named as such."""
+    both = [Quantity(kind, split) for split in ("train", "test") for kind in MEASURED]
+    own = [*dict.fromkeys(quantity.measured_by(section.loss) for quantity in both)]
     domains = [*((name, False) for name in section.domains), *((n, True) for n in section.unseen)]
     rows: list[dict[str, object]] = []
     for group in section.groups:

@@ -35,7 +35,7 @@ class Fixed:
 @dataclass(frozen=True)
 class Front:
     """Points by their weights; `best` has the smallest mean worst training loss of them; `against`:
-    those learned methods that share a seed with it − it, in worst training loss [nats]."""
+    those learned methods that share a seed with it − it, in worst training loss."""
 
     domains: tuple[str, ...]
     points: tuple[Fixed, ...]
@@ -47,11 +47,13 @@ class Front:
     def answer(self) -> str:
         """One sentence, with numbers."""
         loss = self.best.group.estimate(WORST_TRAIN_LOSS)
+        name = self.best.group.runs[0].loss_name
+        unit = f" {name.unit}" if name.unit else ""
         best = (
             f"Does the adversary find what the best fixed weights would? The best of "
             f"{len(self.points)} fixed weights has p = {self.best.text} over "
-            f"{clean(domains_text(self.domains))} and a worst training loss of {loss.mean:.3g} "
-            f"nats (n = {loss.n})"
+            f"{clean(domains_text(self.domains))} and a worst training loss of {loss.mean:.3g}"
+            f"{unit} (n = {loss.n})"
         )
         if not self.against:
             return f"{best}; no learned method has a seed in common with it."
@@ -59,8 +61,8 @@ class Front:
         worse = sum(one.word == "worse" for one in self.against)
         return (
             f"{best}; of {len(self.against)} learned methods {alike} are better or equivalent and "
-            f"{worse} worse, by the paired differences, method − best fixed, in nats with 95 % t "
-            f"intervals: {'; '.join(map(_told, self.against))}."
+            f"{worse} worse, by the paired differences, method − best fixed,{name.in_unit} with "
+            f"95 % t intervals: {'; '.join(map(_told, self.against))}."
         )
 
 
@@ -107,7 +109,7 @@ def _weights(group: Group, count: int) -> tuple[float, ...] | None:
 
 
 def front_sheet(front: Front, spread: SpreadKind) -> Sheet:
-    """Every point and every learned method, for a CSV file: losses [nats] of each domain, their
+    """Every point and every learned method, for a CSV file: losses of each domain, their
     mean and the worst, on train and test; the difference to the best fixed weights is in worst
     training loss."""
     against = {one.method: one for one in front.against}

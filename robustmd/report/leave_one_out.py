@@ -12,6 +12,7 @@ from robustmd.report.quantities import Quantity
 from robustmd.report.selection import Selection
 from robustmd.report.settings_key import Settings
 from robustmd.report.table import Row, Table, spread_words
+from robustmd.runs.run import LossName
 
 AVERAGE = Quantity("accuracy", "test", over="mean", unseen=True)
 
@@ -24,13 +25,19 @@ class LeaveOneOut(Table):
     folder: str = ""
 
     @property
+    def _measured(self) -> str:
+        """ "accuracy [%]"."""
+        metric = self.columns[-1].metric
+        return f"{metric.name} [{metric.unit}]" if metric.unit else metric.name
+
+    @property
     def caption(self) -> str:
         return (
-            f"{self.data}, leave one domain out: a column is the test accuracy [%] on a domain by "
-            "runs that kept it out of training, the last the average over the domains, within each "
-            f"seed. {spread_words(self)} Every value is of {self.selection.words}, chosen without "
-            "the domain kept out; n counts the seeds that have every domain kept out, cfg the "
-            "configurations of the method that were run."
+            f"{self.data}, leave one domain out: a column is the test {self._measured} on a domain "
+            "by runs that kept it out of training, the last the average over the domains, within "
+            f"each seed. {spread_words(self)} Every value is of {self.selection.words}, chosen "
+            "without the domain kept out; n counts the seeds that have every domain kept out, cfg "
+            "the configurations of the method that were run."
         )
 
 
@@ -39,19 +46,20 @@ def leave_one_out(
 ) -> tuple[LeaveOneOut, ...]:
     """A table for each data set where some mixture has, in a common seed, a run with each domain
     kept out, all else the same."""
-    by_data: dict[tuple[str, tuple[str, ...]], list[Section]] = defaultdict(list)
+    by_data: dict[tuple[str, tuple[str, ...], LossName], list[Section]] = defaultdict(list)
     for section in sections:
         if len(section.unseen) == 1:
             run = section.runs[0]
-            by_data[run.data, run.measured].append(section)
+            by_data[run.data, run.measured, run.loss_name].append(section)
     folders = {section.folder.lower() for section in sections}
     found = []
-    for (data, domains), members in by_data.items():
-        each = tuple(Quantity("accuracy", "test", name, unseen=True) for name in domains)
+    for (data, domains, loss), members in by_data.items():
+        plain = (Quantity("accuracy", "test", name, unseen=True) for name in domains)
+        *each, average = (quantity.measured_by(loss) for quantity in (*plain, AVERAGE))
         rows = _rows(members, each)
         if rows:
             place = folder_name(f"{data}-leave-one-out", folders)
-            shown = (*each, AVERAGE), rows, selection, spread
+            shown = (*each, average), rows, selection, spread
             found.append(LeaveOneOut(clean(data), (), *shown, folder=place))
     return tuple(found)
 

@@ -66,10 +66,10 @@ def verdict(one: SectionReport) -> str:
         )
     by_word: dict[str, list[str]] = {word: [] for word in VERDICTS}
     for gain, _ in found.rows:
-        said = f"{gain.method} ({gain.mean_text} points, n = {gain.difference.n})"
+        said = f"{gain.method} ({gain.mean_in_unit}, n = {gain.difference.n})"
         by_word[gain.word].append(said)
     told = "; ".join(f"{word}: {some_text(names)}" for word, names in by_word.items() if names)
-    return f"Worst test accuracy against {baseline}: {told}."
+    return f"{found.what.capitalize()} against {baseline}: {told}."
 
 
 def protocol(one: SectionReport) -> str:

@@ -86,6 +86,11 @@ class Comparison:
         return difference_text(self.quantity.metric, self.difference.mean)
 
     @property
+    def mean_in_unit(self) -> str:
+        """ "+6.56 points"."""
+        return f"{self.mean_text} {self.unit}".strip()
+
+    @property
     def interval_text(self) -> str:
         """ "[−0.612, −0.244]"; an en dash where n < 2."""
         if self.difference.interval is None:
@@ -129,10 +134,11 @@ def comparisons(section: Section) -> tuple[Comparison, ...]:
         if reference is None or reference is group:
             continue
         price, note = _price(group, reference, section)
-        for quantity in (WORST_TRAIN_LOSS, WORST_TEST_ACCURACY, price):
+        for plain in (WORST_TRAIN_LOSS, WORST_TEST_ACCURACY, price):
+            quantity = plain.measured_by(section.loss)
             one = compared(group, reference, quantity)
             if one is not None:
-                said = note if quantity is price else ""
+                said = note if plain is price else ""
                 found.append(replace(one, note=said, baseline=section.baseline))
     adjusted = holm([one.p for one in found])
     return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
@@ -147,8 +153,10 @@ def _price(group: Group, reference: Group, section: Section) -> tuple[Quantity, 
     def total(quantity: Quantity) -> float:
         return math.fsum(x for seed, x in reference.by_seed(quantity).items() if seed in seeds)
 
-    each = (Quantity("accuracy", "test", domain) for domain in section.domains)
-    return max(each, key=total), f", {section.baseline}'s best domain"
+    plain = (Quantity("accuracy", "test", domain) for domain in section.domains)
+    each = [quantity.measured_by(section.loss) for quantity in plain]
+    best = max if each[0].metric.better == "larger" else min
+    return best(each, key=total), f", {section.baseline}'s best domain"
 
 
 def reference_for(group: Group, section: Section) -> Group | None:
@@ -159,8 +167,8 @@ def reference_for(group: Group, section: Section) -> Group | None:
 
 @dataclass(frozen=True)
 class Forest:
-    """What a forest plot shows: each method's difference to the baseline in worst test accuracy,
-    and in the price, None where there is none; at least one row."""
+    """What a forest plot shows: each method's difference to the baseline in worst test accuracy
+    (or loss, where there is none), and in the price, None where there is none; at least one row."""
 
     rows: tuple[tuple[Comparison, Comparison | None], ...]
 
@@ -169,8 +177,18 @@ class Forest:
         return self.rows[0][0].baseline
 
     @property
+    def what(self) -> str:
+        """ "worst test accuracy"."""
+        return self.rows[0][0].what
+
+    @property
+    def unit(self) -> str:
+        """ "points"."""
+        return self.rows[0][0].unit
+
+    @property
     def margin(self) -> float:
-        """Points, within which a difference counts as equivalent."""
+        """Within which a difference counts as equivalent."""
         return self.rows[0][0].margin
 
     @property
@@ -183,7 +201,7 @@ class Forest:
 def forest(found: Sequence[Comparison]) -> Forest | None:
     """None where nothing can be compared."""
     prices = {one.method: one for one in found if one.note}
-    gains = [one for one in found if one.quantity == WORST_TEST_ACCURACY]
+    gains = [one for one in found if one.quantity.is_worst_test]
     return Forest(tuple((one, prices.get(one.method)) for one in gains)) if gains else None
 
 
@@ -200,7 +218,7 @@ def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = A
         field(None, lambda one: one.unit, "unit"),
         field(
             "difference",
-            lambda one: Cell(f"{one.mean_text} {one.unit}", (one.difference.mean,)),
+            lambda one: Cell(one.mean_in_unit, (one.difference.mean,)),
             "difference",
             kind="number",
         ),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from robustmd.metrics import worst, worst_tenth
@@ -10,7 +10,7 @@ from robustmd.registry import METRICS, Metric
 from robustmd.report.estimate import is_percentage
 from robustmd.report.names import clean, is_many
 from robustmd.report.selection import Selected
-from robustmd.runs.run import Run
+from robustmd.runs.run import CROSS_ENTROPY, LossName, Run
 
 UNSEEN = "(unseen)"
 Over = Literal["worst", "worst tenth", "mean", "adjusted"]
@@ -37,7 +37,8 @@ class Quantity:
     domain: str | None = None
     over: Over = "worst"
     unseen: bool = False
-    recorded: Metric | None = None  # as the runs describe one whose code is not here
+    # as the runs describe one whose code is not here; no other quantity for that
+    recorded: Metric | None = field(default=None, compare=False)
 
     def of(self, run: Selected) -> float:
         """The value in this run; NaN where the unseen domain has no sound measurement of it."""
@@ -74,10 +75,23 @@ class Quantity:
     def metric(self) -> Metric:
         return self.recorded or METRICS[self.kind]
 
+    def measured_by(self, loss: LossName) -> "Quantity":
+        """The same of runs with this loss: in its unit, and where there is no accuracy, the loss in
+        its place."""
+        kind = "loss" if loss.targets == "numbers" and self.kind == "accuracy" else self.kind
+        if kind != "loss" or loss == CROSS_ENTROPY:
+            return self
+        return replace(self, kind=kind, recorded=replace(LOSS, unit=loss.unit))
+
     @property
     def is_worst(self) -> bool:
         """Of the domains that train."""
         return self.domain is None and self.over == "worst" and not self.unseen
+
+    @property
+    def is_worst_test(self) -> bool:
+        """What a method is judged by: of classes the worst test accuracy."""
+        return self.is_worst and self.split == "test"
 
     @property
     def measure(self) -> str:
@@ -123,7 +137,10 @@ def table_quantities(domains: Sequence[str], runs: Sequence[Run] = ()) -> tuple[
         of_all = summary_quantities()
     sizes = ({run.final["train"][name].examples for name in run.domains} for run in runs)
     adjusted = [ADJUSTED_TEST_ACCURACY] if any(len(found) > 1 for found in sizes) else []
-    return (*by_domain, *of_all, *adjusted, *unseen_quantities(runs[0].unseen if runs else ()))
+    unseen = unseen_quantities(runs[0].unseen if runs else ())
+    loss = runs[0].loss_name if runs else CROSS_ENTROPY
+    columns = (*by_domain, *of_all, *adjusted, *unseen)
+    return tuple(dict.fromkeys(column.measured_by(loss) for column in columns))
 
 
 def unseen_quantities(unseen: Sequence[str]) -> tuple[Quantity, ...]:

@@ -15,12 +15,12 @@ from robustmd.report.estimate import (
 )
 from robustmd.report.quantities import LOSS
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
-from robustmd.runs.run import Problem, Run
+from robustmd.runs.run import LossName, Problem, Run
 
 ROUNDING = 1e-9  # nats: what float64 sums of losses may be off by, and more
 CAPTION = (
     "How much better the best fixed weights would have done than the weights that were played, "
-    "against the run's own mini-batch losses, in nats per update and with the method's "
+    "against the run's own mini-batch losses,{in_unit} per update and with the method's "
     f"regularizer; mean ± {SPREAD_WORDS['std']}. Bound: what is proved for the largest ascent "
     f"direction that the run saw, its mean over seeds ({NOTHING}: none is proved for this rule). "
     "It holds for every run whatever the losses were, so a run above it is a mistake in the "
@@ -30,7 +30,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class Regret:
-    """Of one run, per update [nats]; `bound` is None where none is proved, `mu` is its μ_obs."""
+    """Of one run, per update; `bound` is None where none is proved, `mu` is its μ_obs."""
 
     run: Run
     measured: float
@@ -44,6 +44,11 @@ class RegretRow:
 
     label: str
     regrets: tuple[Regret, ...]
+
+    @property
+    def loss(self) -> LossName:
+        """What its numbers are per update."""
+        return self.regrets[0].run.loss_name
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -134,7 +139,8 @@ def regret_sheet(rows: Sequence[RegretRow]) -> Sheet:
         field(None, lambda row: " ".join(str(one.run.seed) for one in row.broken), "broken_seeds"),
     ]
     name = "regret of the adversary"
-    return make_sheet(name, rows, fields, caption=CAPTION, alarms=tuple(alarms(rows)))
+    caption = CAPTION.format(in_unit=rows[0].loss.in_unit)
+    return make_sheet(name, rows, fields, caption=caption, alarms=tuple(alarms(rows)))
 
 
 def measured_cell(row: RegretRow) -> Cell:

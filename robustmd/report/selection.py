@@ -69,7 +69,9 @@ class Selected:
         return int(self._series[split].examples[:, self.places[domain]].min())
 
     def worst_domain(self, split: str) -> str:
-        """argmin_k Acc_k, the first of equals."""
+        """argmin_k Acc_k, the first of equals; argmax_k f_k where there is no accuracy."""
+        if self.run.are_numbers:
+            return self.domains[int(self.means("loss", split).argmax())]
         return self.domains[int(self.means("accuracy", split).argmin())]
 
     @cached_property

@@ -11,14 +11,13 @@ from robustmd.report.messages import messages, other_warnings
 from robustmd.report.names import is_many
 from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import (
-    ADJUSTED_TEST_ACCURACY,
     UNSEEN,
-    WORST_TEST_ACCURACY,
     Quantity,
     table_quantities,
 )
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import NOTHING, Cell, Field, Mark, Sheet, field, make_sheet
+from robustmd.runs.run import CROSS_ENTROPY, LossName
 
 Value = Estimate | str | None  # ours; published, as printed; published nowhere
 NO_DOMAIN = Cell(NOTHING, (None, None))
@@ -58,6 +57,7 @@ class Table:
     spread: SpreadKind = "std"
     subset: int | None = None
     about: str = ""
+    loss: LossName = CROSS_ENTROPY
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ class Table:
         columns, the mean, then the domains; of many domains the worst one beside its accuracy."""
 
         def rank(column: Quantity) -> int:
-            if column == WORST_TEST_ACCURACY:
+            if column.is_worst_test:
                 return 0
             others = 4 if column.domain is not None else 2 if column.is_worst else 3
             return 1 if column.unseen else others
@@ -142,7 +142,8 @@ def build_table(
     subsets = [one.subset for group in section.groups for one in group.selected]
     fewest = min((size for size in subsets if size is not None), default=None)
     rule = selection or Selection()
-    return Table(section.data, section.domains, columns, tuple(rows), rule, spread, fewest)
+    facts = section.data, section.domains, columns, tuple(rows), rule, spread, fewest
+    return Table(*facts, loss=section.loss)
 
 
 def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
@@ -236,23 +237,28 @@ def _printed(column: Quantity, value: Estimate) -> float:
 
 def _caption(table: Table) -> Iterator[str]:
     """What the numbers are, how they were chosen, and what ± is."""
+    loss, are_numbers = table.loss, table.loss.targets == "numbers"
+    accuracies = "" if are_numbers else ", accuracies in percent"
+    worst = "largest loss" if are_numbers else "largest loss or lowest accuracy"
+    worst_test = "largest test loss" if are_numbers else "lowest test accuracy"
     yield (
-        f"{table.data}: losses are mean cross entropy in nats, accuracies in percent. "
+        f"{table.data}: losses are {loss.words}{loss.in_unit}{accuracies}. "
         f"{spread_words(table)} Every value is of {table.selection.words}, the same rule for every "
         "row; n counts seeds, cfg the configurations of the method that were run. Worst: the "
-        "largest loss or lowest accuracy over the domains within each run, then averaged; the best "
+        f"{worst} over the domains within each run, then averaged; the best "
         "is bold, the second underlined. Mean: uniform over the domains."
     )
     if table.is_many:
         count = len(table.domains)
         yield (
             f"Of {count:,} domains the worst tenth is the mean over the {tenth(count):,} "
-            "with the largest loss or lowest accuracy, within each measurement as the worst is. "
-            "Worst domain: the one with the lowest test accuracy in most runs, and in how many. "
+            f"with the {worst}, within each measurement as the worst is. "
+            f"Worst domain: the one with the {worst_test} in most runs, and in how many. "
             "Each domain's numbers are in domains.csv."
         )
-    if ADJUSTED_TEST_ACCURACY in table.columns:
-        yield "Adjusted: the domains' test accuracies weighted by the sizes of their training sets."
+    if any(column.over == "adjusted" for column in table.columns):
+        what = "losses" if are_numbers else "accuracies"
+        yield f"Adjusted: the domains' test {what} weighted by the sizes of their training sets."
     if table.unseen:
         yield (
             f"{UNSEEN}: kept out of training; worst, mean and best-val's choice are over the "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,7 @@ def judge(
         return None, [Problem(path, str(reason), "run", run)]
     history = history_of(rows, run.domains)
     beside = history_of(rows, run.unseen)
-    facts = {name: value for name, value in vars(run).items() if name != "domains"}
-    run = Run(**{**facts, "final": final, "history": history, "unseen_history": beside})
+    run = replace(run, final=final, history=history, unseen_history=beside)
     problems = [Problem(path, remark, "remark", run) for remark in _remarks(run, records)]
     said = dict.fromkeys((*gaps(history), *gaps(beside)))
     return run, problems + [Problem(path, gap, "measurement", run) for gap in said]

@@ -21,10 +21,22 @@ LONGEST = 1e10  # seconds; more is no time that a run took
 
 
 class LossName(NamedTuple):
-    """What a loss is in words, and its unit."""
+    """What a loss is in words, its unit, and of what: "classes", or "numbers", which have no
+    accuracy."""
 
     words: str = "mean cross entropy"
     unit: str = "nats"
+    targets: str = "classes"
+
+    @property
+    def in_unit(self) -> str:
+        """ " in nats"; "" where it has no unit."""
+        return f" in {self.unit}" if self.unit else ""
+
+    @property
+    def bracket(self) -> str:
+        """ " [nats]", for an axis."""
+        return f" [{self.unit}]" if self.unit else ""
 
 
 CROSS_ENTROPY = LossName()
@@ -152,16 +164,17 @@ class Run:
     def loss_name(self) -> LossName:
         """What its losses are; of a run that does not say, cross entropy."""
         found = self.summary.get("loss")
-        name, unit = (found.get(k) if isinstance(found, dict) else None for k in ("name", "unit"))
+        about = found if isinstance(found, dict) else {}
+        name, unit = about.get("name"), about.get("unit")
         if not isinstance(name, str) or not isinstance(unit, str):
             return CROSS_ENTROPY
-        return LossName(printable(name), printable(unit))
+        targets = "numbers" if about.get("targets") == "numbers" else "classes"
+        return LossName(f"mean {printable(name)}", printable(unit), targets)
 
     @property
     def are_numbers(self) -> bool:
         """Whether its labels are numbers and no classes, so that there is no accuracy."""
-        found = self.summary.get("loss")
-        return isinstance(found, dict) and found.get("targets") == "numbers"
+        return self.loss_name.targets == "numbers"
 
     @property
     def device(self) -> str:

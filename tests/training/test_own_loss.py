@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from robustmd.losses import cross_entropy
 from robustmd.registry import DATA, LOSSES, METRICS
+from robustmd.report import figures
 from robustmd.runs.reader import collect
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_code.md"
@@ -122,3 +123,29 @@ def test_smoothing_changes_what_is_trained_on_and_is_a_run_of_its_own(
     assert one.iloc[-1] != other.iloc[-1]
     first, second = (pd.read_csv(run / "weights.csv")["batch_loss"][0] for run in (plain, smooth))
     assert first != second
+
+
+def test_the_report_speaks_of_the_loss_in_its_unit_and_of_no_accuracy(
+    train, tmp_path, monkeypatch
+) -> None:
+    drawn = (figures.losses.worst_case, figures.bars.paired_differences, figures.bars.regret)
+    monkeypatch.setattr(figures, "FIGURES", drawn)
+    train(*HUBER, "method=even,opt", "seed=0,1,2", "-m")
+    train("data=depths", "training.loss=tags")  # another loss: another table
+    assert ends_well(["report", "outputs", "--out", "report", "--select", "final"]) == 0
+    text = (tmp_path / "report" / "README.md").read_text("utf-8")
+    section, _, other = text.partition("## depths (tags)")
+    assert "depths (huber): losses are mean huber in m. Mean ±" in section
+    assert "Worst test loss against even:" in section
+    assert "in m per update" in section
+    assert "depths (tags): losses are mean tags in nats a tag." in other
+    folder = tmp_path / "report" / "depths-huber"
+    table = pd.read_csv(folder / "table.csv").set_index("method")
+    finals = [pd.read_csv(run / "metrics.csv") for run in Path("outputs").glob("depths/even/*/*")]
+    tested = [f[(f["iteration"] == 12) & (f["split"] == "test")]["loss"] for f in finals]
+    assert table.filter(like="accuracy").empty
+    assert table.loc["even", "n"] == 3
+    expected = sum(one.max() for one in tested) / 3
+    assert table.loc["even", "worst_test_loss_mean"] == pytest.approx(expected)
+    assert {*pd.read_csv(folder / "metrics.csv")["unit"]} == {"m"}
+    assert len(list(folder.glob("*.png"))) == 3

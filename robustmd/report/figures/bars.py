@@ -50,13 +50,14 @@ def row_figure(title: str, names: Sequence[str], columns: int = 1) -> tuple[Figu
 
 
 def paired_differences(data: FigureData) -> Drawing | None:
-    """Left the worst test accuracy, right the price; the gray strip is what counts as
+    """Left the worst test accuracy (or loss), right the price; the gray strip is what counts as
     equivalent."""
     found = forest(data.report.comparisons)
     if found is None:
         return None
     baseline, margin, rows = found.baseline, found.margin, found.rows[:MOST]
-    titles = ("worst test accuracy", f"price: {found.price}")
+    titles = (found.what, f"price: {found.price}")
+    unit = f" [{found.unit}]" if found.unit else ""
     with figure_style():
         names = [f"{gain.method} (n = {gain.difference.n})" for gain, _ in rows]
         figure, axes = row_figure(data.section.data, names, columns=2)
@@ -66,18 +67,20 @@ def paired_differences(data: FigureData) -> Drawing | None:
             axis.axvspan(-margin, margin, color="0.92", zorder=0)
             axis.axvline(0.0, color="0.3", linewidth=0.8, zorder=1)
             axis.set_title(figure_text(title))
-            axis.set_xlabel(figure_text(f"method − {baseline} [points]"))
+            axis.set_xlabel(figure_text(f"method − {baseline}{unit}"))
             axis.margins(x=0.1)
+    within = f"±{margin:g} {found.unit}".strip()
+    measured = "points of test accuracy" if found.unit == "points" else f"test loss{unit}"
     paid = f"the {MEAN}" if found.price == MEAN else f"on the domain that {baseline} does best on"
     return Drawing(
         "paired_differences",
         f"Paired differences to {baseline}",
-        f"Method − {baseline} in points of test accuracy, paired by seed: mean (dot) and 95 % t "
+        f"Method − {baseline} in {measured}, paired by seed: mean (dot) and 95 % t "
         "interval (line; none where n < 2). Left: the worst domain, within each run. Right: the "
-        f"price, {paid}. Gray: within ±{margin:g} points, which counts as equivalent."
+        f"price, {paid}. Gray: within {within}, which counts as equivalent."
         f"{_first(len(rows), len(found.rows))}",
         figure,
-        "; ".join(f"{gain.method}: {gain.mean_text} points, {gain.said}" for gain, _ in rows),
+        "; ".join(f"{gain.method}: {gain.mean_in_unit}, {gain.said}" for gain, _ in rows),
     )
 
 
@@ -107,7 +110,7 @@ def regret(data: FigureData) -> Drawing | None:
             if row.bound is not None:
                 axis.plot(row.bound.mean, place, **BOUND)
         axis.axvline(0.0, color="0.4", linewidth=0.8, zorder=1)
-        axis.set_xlabel("nats per update")
+        axis.set_xlabel(f"{rows[0].loss.unit or 'loss'} per update")
         axis.margins(x=0.08)
         looks = {"measured regret": MEASURED, "proved bound": BOUND}
         add_legend(figure, {name: Line2D([], [], **look) for name, look in looks.items()})
@@ -117,7 +120,8 @@ def regret(data: FigureData) -> Drawing | None:
         "regret",
         "Regret of the adversary",
         "How much better the best fixed weights would have done against the run's own mini-batch "
-        "losses, in nats per update and with the method's regularizer, and the bound proved for it "
+        f"losses,{rows[0].loss.in_unit} per update and with the method's regularizer, and the "
+        "bound proved for it "
         f"(mean over seeds; no mark where none is proved). n = {n} seeds{bars}."
         f"{_first(len(rows), len(every))}",
         figure,

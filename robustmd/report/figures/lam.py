@@ -80,10 +80,10 @@ def _curves(data: FigureData) -> dict[str, tuple[str, Values]]:
     section = data.section
     if is_many(section.domains):
         return {
-            "discrepancy": (RANGE, gap(data)),
+            "discrepancy": (RANGE + data.unit, gap(data)),
             "effective number of domains": ("exp(H(p))", lambda run: effective(data, run)),
         }
-    f, p = of_two_domains("f", section, " [nats]"), of_two_domains("p", section)
+    f, p = of_two_domains("f", section, data.unit), of_two_domains("p", section)
     return {
         "discrepancy": (f, lambda run: first_minus_last(data.losses(run))),
         "drift of the weights": (p, lambda run: first_minus_last(data.weights(run))),
@@ -110,22 +110,26 @@ def draw_worst(data: FigureData) -> Drawing | None:
             lines.append(_over(data, quantity, group.label, ends, ACROSS))
         return Panel(title, ylabel, with_counts(lines), xlabel="λ", log_x=True)
 
+    tested = WORST_TEST_ACCURACY.measured_by(section.loss)
+    what, unit = f"worst test {tested.kind}", tested.metric.unit
     panels = [
-        panel("worst domain, training", "worst-case training loss [nats]", WORST_TRAIN_LOSS),
-        panel("worst domain, test", "worst test accuracy [%]", WORST_TEST_ACCURACY),
+        panel("worst domain, training", f"worst-case training loss{data.unit}", WORST_TRAIN_LOSS),
+        panel("worst domain, test", f"{what} [{unit}]" if unit else what, tested),
     ]
     said = []
     for line in panels[1].lines[: len(found)]:
-        points = ", ".join(f"{lam:g}: {mean:.2f} %" for lam, mean in line.band["mean"].items())
+        points = ", ".join(
+            f"{lam:g}: {mean:.2f} {unit}".strip() for lam, mean in line.band["mean"].items()
+        )
         said.append(f"{line.label}: {points}")
     return data.drawing(
         "lambda_worst",
         "Influence of λ on the worst domain",
-        "Worst-case training loss and worst test accuracy, as in the table, against λ (log axis; "
+        f"Worst-case training loss and {what}, as in the table, against λ (log axis; "
         "small λ follows the worst domain, large λ stays near the prior)."
         f"{f' Dotted: {across[0].label}.' if across else ''}",
         panels,
-        alt=f"Worst test accuracy by λ: {'; '.join(said)}",
+        alt=f"{what.capitalize()} by λ: {'; '.join(said)}",
     )
 
 

@@ -72,8 +72,13 @@ class FigureData:
         self.kind: SpreadKind = report.table.spread  # what bands and bars are
         self._weights: dict[object, pd.DataFrame] = {}
 
+    @property
+    def unit(self) -> str:
+        """Of the losses, for an axis: " [nats]"."""
+        return self.section.loss.bracket
+
     def losses(self, run: Run) -> pd.DataFrame:
-        """f_k(W_t) on the training set [nats], a column for each domain; the iterations where all
+        """f_k(W_t) on the training set, a column for each domain; the iterations where all
         of them were measured and finite."""
         series, domains = run.history.get("train"), list(run.domains)
         if series is None:

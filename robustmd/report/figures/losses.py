@@ -15,9 +15,9 @@ from robustmd.runs.run import Series
 
 WORST = "Largest training loss over the domains, max_k f_k(W_t), at every measured iteration."
 PART = " Measurements before the last may take a fixed random part of the training set."
-RANGE = "largest − smallest loss [nats]"
-YLABEL = "worst-case training loss [nats]"
-TRAINING = "training loss [nats]"
+RANGE = "largest − smallest loss"  # behind each of them stands the unit
+YLABEL = "worst-case training loss"
+TRAINING = "training loss"
 
 
 def worst_case(data: FigureData) -> Drawing | None:
@@ -26,7 +26,8 @@ def worst_case(data: FigureData) -> Drawing | None:
     section = data.section
     parts = (("individual models", section.individuals), ("mixtures", section.mixtures))
     panels = [
-        Panel(title, YLABEL, data.lines(groups, _worst(data)), log=True) for title, groups in parts
+        Panel(title, YLABEL + data.unit, data.lines(groups, _worst(data)), log=True)
+        for title, groups in parts
     ]
     panels = [panel for panel in panels if panel.lines]
     if not panels:
@@ -55,7 +56,7 @@ def worst_case_together(data: FigureData) -> Drawing | None:
         "worst_case_training_loss_together",
         "Worst-case training loss, all methods",
         f"{WORST} All methods on one log axis; individual models thin.",
-        [Panel("all methods", YLABEL, lines, log=True)],
+        [Panel("all methods", YLABEL + data.unit, lines, log=True)],
         section.groups,
         more=PART,
     )
@@ -71,7 +72,7 @@ def _quantile(data: FigureData, share: float) -> Values:
 
 
 def gap(data: FigureData) -> Values:
-    """max_k f_k − min_k f_k [nats], within a run."""
+    """max_k f_k − min_k f_k, within a run."""
     return lambda run: data.losses(run).max(axis=1) - data.losses(run).min(axis=1)
 
 
@@ -80,7 +81,7 @@ def unseen_accuracy(data: FigureData) -> Drawing | None:
     section = data.section
     trained = data.lines(section.groups, lambda run: _accuracy(run.history))
     unseen = data.lines(section.groups, lambda run: _accuracy(run.unseen_history))
-    if not section.unseen or not trained or not unseen:
+    if not section.unseen or not trained or not unseen or section.loss.targets == "numbers":
         return None
     which = f"{'worst of ' if len(section.unseen) > 1 else ''}{some_text(section.unseen)}"
     return data.drawing(
@@ -119,8 +120,8 @@ def best_and_worst(data: FigureData) -> Drawing | None:
         "Largest (left) and smallest (right) training loss over the "
         f"{len(section.domains)} domains, within each run, on one log axis.",
         [
-            Panel("worst domain", TRAINING, worst, log=True),
-            Panel("best domain", TRAINING, best, log=True),
+            Panel("worst domain", TRAINING + data.unit, worst, log=True),
+            Panel("best domain", TRAINING + data.unit, best, log=True),
         ],
         section.mixtures,
         more=PART,
@@ -144,7 +145,7 @@ def discrepancy(data: FigureData) -> Drawing | None:
         )
         low, high = _quantile(data, 0.1), _quantile(data, 0.9)
         middle = data.lines(section.mixtures, lambda run: high(run) - low(run))
-        title, ylabel = "90 % − 10 % quantile, within each run", "difference of losses [nats]"
+        title, ylabel = "90 % − 10 % quantile, within each run", f"difference of losses{data.unit}"
         left = Panel(title, ylabel, middle, log=True)
     else:
         said = (
@@ -153,9 +154,9 @@ def discrepancy(data: FigureData) -> Drawing | None:
             "the smallest training loss over the domains, within each run, on a log axis."
         )
         lines = data.lines(section.mixtures, lambda run: first_minus_last(data.losses(run)))
-        label = of_two_domains("f", section, " [nats]")
+        label = of_two_domains("f", section, data.unit)
         left = Panel("signed, first − last domain", label, lines, zero=True)
-    right = Panel("largest − smallest, within each run", RANGE, gaps, log=True)
+    right = Panel("largest − smallest, within each run", RANGE + data.unit, gaps, log=True)
     name, title = "discrepancy", "Discrepancy of the training losses"
     return data.drawing(name, title, said, [left, right], section.mixtures, more=PART)
 
@@ -177,7 +178,9 @@ def over_domains(data: FigureData) -> Drawing | None:
     section = data.section
     groups = chosen(section, section.mixtures)
     lines = [(group.label, _quantiles(data, group)) for group in groups]
-    panels = [Panel(label, TRAINING, found, log=True) for label, found in lines if found]
+    panels = [
+        Panel(label, TRAINING + data.unit, found, log=True) for label, found in lines if found
+    ]
     if not is_many(section.domains) or not panels:
         return None
     n = range_text(len(group.runs) for group in groups)

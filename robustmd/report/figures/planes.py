@@ -61,7 +61,7 @@ def static_front(data: FigureData) -> Drawing | None:
             zoomed = axis in axes[2:]
             around = [front.best.group, *close] if zoomed else [group for group, _ in looks]
             _plane(axis, front, _quantities(front, split), data.kind, looks, around, zoomed=zoomed)
-            axis.set_title(f"{title} loss [nats]{', near the star' if zoomed else ''}")
+            axis.set_title(f"{title} loss{data.unit}{', near the star' if zoomed else ''}")
         named = {"fixed weights": FIXED, "best fixed weights": BEST}
         named |= {group.label: look for group, look in learned}
         add_legend(figure, {name: Line2D([], [], **look) for name, look in named.items()})
@@ -200,7 +200,7 @@ def every_domain(data: FigureData) -> Drawing | None:
     return Drawing(
         "domains",
         f"Every domain: the method against {section.baseline}",
-        f"Each of the {len(section.domains):,} dots is a domain: its test loss [nats] under "
+        f"Each of the {len(section.domains):,} dots is a domain: its test loss{data.unit} under "
         f"{section.baseline} and under the method, means over each one's seeds, log axes. Below "
         "the diagonal the method is better. Ringed: the one with the method's largest "
         f"test loss ({'; '.join(worst)}).{left_out_words(section, len(shown), len(pairs))}",
@@ -211,7 +211,7 @@ def every_domain(data: FigureData) -> Drawing | None:
 
 
 def _test_losses(group: Group) -> np.ndarray:
-    """[K] nats, the mean over the group's seeds."""
+    """[K], the mean over the group's seeds."""
     return np.mean([one.means("loss", "test") for one in group.selected], axis=0)
 
 
