@@ -137,8 +137,8 @@ class Run:
 
     @property
     def metrics(self) -> pd.DataFrame:
-        """metrics.csv: a row for each measurement, split and domain; loss in nats, accuracy in
-        percent."""
+        """metrics.csv: a row for each measurement, split and domain; the mean loss, accuracy in
+        percent (NaN where labels are numbers)."""
         return self._table(files.METRICS)
 
     @property
@@ -197,7 +197,7 @@ class Run:
         metrics, weights = self.metrics, self.weights
         losses = metrics[metrics.split == "train"].pivot_table("loss", "iteration", "domain")
         for axes, table, what in (
-            (left, losses, "training loss (nats)"),
+            (left, losses, f"training loss{self.record.loss_name.bracket}"),
             (right, weights.pivot_table("weight", "iteration", "domain"), "weight"),
         ):
             for name in table.columns:
@@ -283,6 +283,7 @@ class Run:
                     f"{split} {what}": round(getattr(of[name], what), 4)
                     for split, of in self.record.final.items()
                     for what in ("loss", "accuracy")
+                    if getattr(of[name], what) is not None
                 },
                 "weight": weights.get(name) if isinstance(weights, dict) else None,
             }

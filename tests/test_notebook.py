@@ -180,6 +180,9 @@ def test_a_loss_counts_by_its_source_and_by_what_it_takes_from_outside(folder: P
 
     first = trained(1.0)
     assert first.predict(features(0)[2]).shape == (20, 1)
+    assert "test loss" in repr(first)
+    assert "accuracy" not in repr(first)
+    assert first.plot().axes[0].get_ylabel() == "training loss"
     assert trained(1.0).path == first.path != trained(2.0).path
     with pytest.raises(UserError, match="is no function whose source can be read"):
         trained(1.0, torch.nn.HuberLoss(reduction="none"))
