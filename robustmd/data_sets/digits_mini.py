@@ -72,8 +72,8 @@ class DigitsMini(Settings):
         Made within seconds on first use and kept in paths.cache; no network, no file beside the
         package. Raises UserError if the cache cannot be written.
         """
-        recipe = Recipe("digits_mini", 1, {"seed": SEED}, _build, sources={}, md5=str)
-        store = open_store(facts.folder("cache"), recipe, lambda md5s: None, facts.say)
+        recipe = Recipe("digits_mini", 1, {"seed": SEED}, _build)
+        store = open_store(facts.folder("cache"), recipe, facts.say)
         domains, sums = [], {}
         for name, (source, licence) in SOURCES.items():
             train, test = (

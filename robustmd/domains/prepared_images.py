@@ -66,11 +66,9 @@ def prepare(
         version=1,
         settings={"source": str(listing.source), "size": size, **(settings or {})},
         build=partial(_build, listing, size, say),
-        sources={},
-        md5=str,
         content=hashlib.sha256(f"{VERSION}\n{listing.text()}".encode()).hexdigest(),
     )
-    store = open_store(cache, recipe, lambda md5s: None, say)
+    store = open_store(cache, recipe, say)
     found = {}
     noted = json.loads(store.arrays["noted"].tobytes())
     for index, domain in enumerate(listing.domains):

@@ -86,7 +86,7 @@ class Published:
             lacking = f"data=digits lacks {self.title}'s"
             paths |= fetch_missing(lacking, missing, data_dir / self.folders[0], facts.say)
         accept = partial(self._accept, paths, verify)
-        return open_store(cache, self._recipe(paths), accept, facts.say)
+        return open_store(cache, self._recipe(paths), facts.say, accept)
 
     def _recipe(self, paths: Mapping[str, Path] | None) -> Recipe:
         return Recipe(

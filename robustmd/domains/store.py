@@ -16,14 +16,14 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from robustmd.domains.arrays import MARK, ArrayWriter, file_of, open_array
-from robustmd.domains.checksums import Stamp, array_sha256, stamp_of
+from robustmd.domains.checksums import Stamp, array_sha256, file_md5, stamp_of
 from robustmd.domains.shared_folders import make_folder, share
 from robustmd.errors import UserError
 from robustmd.runs.files import write_atomically
@@ -52,8 +52,8 @@ class Recipe:
     version: int
     settings: Mapping[str, object]
     build: Callable[[ArrayWriter], None]
-    sources: Mapping[str, Path] | None
-    md5: Callable[[Path], str]
+    sources: Mapping[str, Path] | None = field(default_factory=dict)
+    md5: Callable[[Path], str] = file_md5
     content: str = ""
 
     @property
@@ -83,7 +83,7 @@ def find_store(cache: Path, recipe: Recipe) -> Store | None:
         return None
 
 
-def open_store(cache: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
+def open_store(cache: Path, recipe: Recipe, say: Say, accept: Accept = lambda md5s: None) -> Store:
     """Open the store of `recipe` in `cache`, preparing it first if need be.
 
     accept: is given the sources' md5s and raises UserError if they may not be used.

@@ -48,7 +48,7 @@ class Kitchen:
 
     def open(self, **changes):
         accept = changes.pop("accept", lambda md5s: None)
-        return open_store(self.cache, self.recipe(**changes), accept, self.lines.append)
+        return open_store(self.cache, self.recipe(**changes), self.lines.append, accept)
 
     @property
     def folder(self):
@@ -294,9 +294,9 @@ def build(writer):
     writer.add("values", "uint8", (1000, 1000), blocks())
 
 lines = []
-recipe = Recipe("tried", 1, {}, build, sources={}, md5=str)
+recipe = Recipe("tried", 1, {}, build)
 try:
-    store = open_store(folder / "cache", recipe, lambda md5s: None, lines.append)
+    store = open_store(folder / "cache", recipe, lines.append)
     print(json.dumps({"lines": lines, "sum": int(store.arrays["values"].sum())}))
 except UserError as error:
     print(json.dumps({"error": str(error)}))
@@ -360,6 +360,6 @@ def test_a_file_system_without_locks_is_named_as_that(tmp_path, monkeypatch, cod
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    recipe = Recipe("tried", 1, {}, lambda writer: None, sources={}, md5=str)
+    recipe = Recipe("tried", 1, {}, lambda writer: None)
     with pytest.raises(UserError, match=r"(locks|supported).* paths\.cache=DIR"):
-        open_store(tmp_path, recipe, lambda md5s: None, print)
+        open_store(tmp_path, recipe, print)
