@@ -1,0 +1,82 @@
+"""The examples run, with few steps, and do what they say."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+import torch
+
+from robustmd.adversary import TopK
+from robustmd.commands import train
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """Imports one by its name, as its own command does; registered names are there once."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return importlib.import_module
+
+
+def test_every_example_is_here():
+    tested = Path(__file__).read_text("utf-8")
+    for path in EXAMPLES.glob("*.py"):
+        assert f'example("{path.stem}")' in tested
+        assert f"python {path.name}" in path.read_text("utf-8").replace("examples/", "")
+
+
+def test_a_loop_of_ones_own_leans_to_the_noisy_domain(example):
+    clear, noisy = example("own_loop").main(60).tolist()
+    assert noisy > clear
+
+
+@pytest.mark.parametrize("adversary", [None, TopK(2, 1)], ids=["next", "current"])
+def test_accumulation_has_one_update_for_each_step_of_the_optimizer(example, adversary):
+    trained = example("accumulation_amp").main(3, adversary)
+    assert int(trained.steps) == 3
+    assert trained.weights.sum().item() == pytest.approx(1)
+
+
+def test_parts_of_a_batch_are_weighed_as_the_whole(example):
+    module = example("accumulation_amp")
+    torch.manual_seed(0)
+    parts = [module.batch(8) for _ in range(4)]
+    found = []
+    for given in (parts, [tuple(map(torch.cat, zip(*parts, strict=True)))]):
+        torch.manual_seed(1)
+        model, adversary = torch.nn.Linear(2, 2), TopK(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        module.step(model, optimizer, torch.amp.GradScaler(enabled=False), adversary, given)
+        found.append((adversary.weights, adversary.losses, model.weight.grad))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-2, atol=1e-3)  # bfloat16
+
+
+def test_the_worst_group_of_a_table_does_better_than_under_the_plain_mean(example):
+    found = example("tabular_groups").main(150)
+    assert found["group DRO"] > found["plain mean"] + 5
+
+
+def test_domains_from_tensors_by_name_and_in_python(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    settings = ["backbone.width=0.1", "training.iterations=2", "training.batch_size=6"]
+    run = example("own_domains").main(*settings)
+    assert run.summary["domains"] == ["bright", "dark"]
+    assert train.main(["imports=[own_domains]", "data=shades", "method=opt", *settings]) == 0
+    assert "worst" in capsys.readouterr().out
+
+
+def test_a_lightning_module(example):
+    pytest.importorskip("lightning")
+    module = example("lightning_module").main(3)
+    assert int(module.adversary.steps) == 3
+    assert "adversary.p" in module.state_dict()
+
+
+def test_a_hugging_face_trainer(example):
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    trainer = example("trainer_text_sources").main(3)
+    assert int(trainer.adversary.steps) == 3
+    assert not torch.allclose(trainer.adversary.weights, torch.full((3,), 1 / 3), atol=1e-7)
