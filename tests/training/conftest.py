@@ -22,10 +22,16 @@ def domains(monkeypatch: pytest.MonkeyPatch) -> DomainSet:
 
 
 @pytest.fixture
-def train(domains: DomainSet, tmp_path: Path) -> Callable[..., Any]:
-    """Trains with overrides, into tmp_path; returns the outcome."""
+def train(
+    domains: DomainSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """Trains with overrides, into tmp_path, on other `data` from then on; returns the outcome."""
 
-    def go(*overrides: str, outputs: Path = tmp_path / "outputs") -> run_module.Outcome:
+    def go(
+        *overrides: str, outputs: Path = tmp_path / "outputs", data: DomainSet | None = None
+    ) -> run_module.Outcome:
+        if data is not None:
+            monkeypatch.setattr(run_module, "load_domains", lambda config, say: data)
         small = [
             "training.iterations=12",
             "training.batch_size=20",

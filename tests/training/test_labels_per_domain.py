@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from robustmd.domains.class_notes import with_own_labels
 from robustmd.domains.domain import DomainSet
-from robustmd.training import run as run_module
 from robustmd.training.loop import domain_losses
 from robustmd.training.measurement import masked, measure
 from robustmd.training.pixels import normalised
@@ -101,11 +100,10 @@ def test_the_notes_say_what_each_domain_lacks(partly_shared: DomainSet) -> None:
 
 @pytest.mark.parametrize("method", ["opt", "oracle"])
 def test_a_run_trains_and_measures_with_masks_and_keeps_raw_logits(
-    partly_shared: DomainSet, train, monkeypatch: pytest.MonkeyPatch, method: str
+    partly_shared: DomainSet, train, method: str
 ) -> None:
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: partly_shared)
     extra = ["method.every=4"] if method == "oracle" else []
-    outcome = train(f"method={method}", *extra)
+    outcome = train(f"method={method}", *extra, data=partly_shared)
     found = summary(outcome.directory)
     assert [note for note in found["notes"] if "per_domain" in note] == list(partly_shared.notes)
     with np.load(outcome.directory / "predictions.npz", allow_pickle=False) as saved:

@@ -16,7 +16,6 @@ from torch import nn
 from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
 from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.domains.domain import DomainSet
-from robustmd.training import run as run_module
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.fast_iteration import CapturedIteration, why_not
 from robustmd.training.history import Clock, Diverged, History
@@ -168,11 +167,8 @@ def test_no_graph_where_the_draw_decides_which_arrays_are_read(
 
 
 @pytest.mark.parametrize("method", ["even", "opt", "ot", "best_response", "cvar", "minimax"])
-def test_more_domains_than_the_batch_has_examples(
-    method: str, train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
-    outcome = train(f"method={method}", "training.batch_size=20", "logging.every=1")
+def test_more_domains_than_the_batch_has_examples(method: str, train: Callable[..., Any]) -> None:
+    outcome = train(f"method={method}", "training.batch_size=20", "logging.every=1", data=many())
     said = summary(outcome.directory)
     assert said["domains_per_batch"] == said["effective_batch"] == 20
     assert "each iteration draws 20 of 30 domains, with 1 of each's examples" in said["notes"]
@@ -184,17 +180,15 @@ def test_more_domains_than_the_batch_has_examples(
 
 
 @pytest.mark.parametrize("method", ["topk", "cvar", "opt"])
-def test_the_weight_in_the_batch_is_one_on_average(
-    method: str, train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_weight_in_the_batch_is_one_on_average(method: str, train: Callable[..., Any]) -> None:
     """(K/M) Σ_{k drawn} p_k over iterations: weights.csv has the weights from before the draw."""
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many(10))
     outcome = train(
         f"method={method}",
         "training.domains_per_batch=5",
         "training.iterations=300",
         "logging.every=1",
         "training.learning_rate=0.001",
+        data=many(10),
     )
     found = rows(outcome.directory, "weights.csv")
     drawn = [0.0 if row["batch_loss"] == "nan" else 2 * float(row["weight"]) for row in found]
@@ -204,10 +198,9 @@ def test_the_weight_in_the_batch_is_one_on_average(
 
 
 def test_a_run_that_draws_domains_goes_on_as_if_nothing_had_happened(
-    train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    train: Callable[..., Any], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: many())
-    whole = train(outputs=tmp_path / "whole").directory
+    whole = train(outputs=tmp_path / "whole", data=many()).directory
     with signalled_at(7):
         train(outputs=tmp_path / "cut")
     cut = train(outputs=tmp_path / "cut").directory

@@ -19,7 +19,6 @@ from robustmd.errors import UserError
 from robustmd.registry import METHODS
 from robustmd.runs import files
 from robustmd.training import learner as learner_module
-from robustmd.training import run as run_module
 from robustmd.training import session as session_module
 
 Train = Callable[..., Any]
@@ -106,12 +105,11 @@ def test_other_settings_get_another_directory(train: Train) -> None:
     assert train("logging.every=5", "runtime.threads=1").status == "kept"  # change no number
 
 
-def test_the_same_on_other_data_is_refused(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_on_other_data_is_refused(train: Train) -> None:
     outcome = train()
     other = synthetic_domains(seed=1)
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: other)
     with pytest.raises(UserError, match="read other data") as error:
-        train()
+        train(data=other)
     assert other.fingerprint[:12] in str(error.value)
     assert summary(outcome.directory)["status"] == "finished"
 
@@ -324,9 +322,7 @@ def test_individual_trains_on_one_domain_and_is_measured_on_all(train: Train) ->
     assert set(found["final"]["train"]) == {"a", "b"}
 
 
-def test_an_unseen_domain_is_measured_and_trains_nothing(
-    train: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unseen_domain_is_measured_and_trains_nothing(train: Train) -> None:
     """The run is the run on the other domains, with the unseen one's rows beside theirs."""
 
     def arrays(domain: str) -> tuple[np.ndarray, ...]:
@@ -338,9 +334,9 @@ def test_an_unseen_domain_is_measured_and_trains_nothing(
     found = {}
     for case, tensors in (("two", two), ("three", three)):
         domains = DomainSet.from_tensors(tensors)
-        monkeypatch.setattr(run_module, "load_domains", lambda config, say, d=domains: d)
         unseen = ["data.unseen=[c]"] if case == "three" else []
-        found[case] = train("data=folder", "method=opt", "method.prior=[0.3,0.7]", *unseen)
+        given = ("data=folder", "method=opt", "method.prior=[0.3,0.7]", *unseen)
+        found[case] = train(*given, data=domains)
     without, beside = (found[case].directory for case in ("two", "three"))
     assert summary(beside)["weights"] == summary(without)["weights"]
     assert rows(beside, "weights.csv") == rows(without, "weights.csv")
@@ -349,10 +345,9 @@ def test_an_unseen_domain_is_measured_and_trains_nothing(
     assert {row["split"] for row in measured if row["domain"] == "c"} == {"train", "test"}
 
 
-def test_validation_is_measured_apart(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_is_measured_apart(train: Train) -> None:
     held_out = synthetic_domains().with_validation(0.2, seed=0)
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: held_out)
-    outcome = train("data.validation=0.2")
+    outcome = train("data.validation=0.2", data=held_out)
     final = summary(outcome.directory)["final"]
     assert final["val"]["a"]["examples"] == 12
     assert final["train"]["a"]["examples"] == 48

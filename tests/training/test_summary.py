@@ -9,7 +9,6 @@ from PIL import Image
 from tiny import summary, synthetic_domains
 
 from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
-from robustmd.training import run as run_module
 from robustmd.training.records import example_sheet
 
 
@@ -30,10 +29,9 @@ def licensed(*licences: str) -> DomainSet:
     return DomainSet(plain.name, tuple(domains), plain.classes, plain.fingerprint)
 
 
-def test_a_run_records_licences_duplicates_and_examples(train, monkeypatch, tmp_path: Path) -> None:
+def test_a_run_records_licences_duplicates_and_examples(train, tmp_path: Path) -> None:
     found = licensed(CC_BY_4, NON_COMMERCIAL)
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: found)
-    outcome = train("method=opt", f"paths.cache={tmp_path / 'cache'}")
+    outcome = train("method=opt", f"paths.cache={tmp_path / 'cache'}", data=found)
     said = summary(outcome.directory)
     assert said["licences"] == {"a": CC_BY_4, "b": NON_COMMERCIAL}
     assert "the same image in two splits of a domain: 1 of a test are in train" in said["warnings"]
@@ -44,10 +42,9 @@ def test_a_run_records_licences_duplicates_and_examples(train, monkeypatch, tmp_
     assert log.count("warning: the same image in two domains") == 1
 
 
-def test_no_example_of_what_may_not_be_shown_is_kept(train, monkeypatch, tmp_path: Path) -> None:
+def test_no_example_of_what_may_not_be_shown_is_kept(train, tmp_path: Path) -> None:
     found = licensed("", NON_COMMERCIAL)
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: found)
-    outcome = train("method=even", f"paths.cache={tmp_path / 'cache'}")
+    outcome = train("method=even", f"paths.cache={tmp_path / 'cache'}", data=found)
     assert outcome.status == "finished"
     assert not (outcome.directory / "examples.png").exists()
 
