@@ -5,6 +5,8 @@ Each metric takes the logits, float [n, C], and the labels, int64 [n], of one do
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -95,3 +97,35 @@ def worst_tenth(values: npt.ArrayLike, better: Better) -> np.ndarray:
 def tenth(count: int) -> int:
     """⌈K/10⌉, how many domains the worst tenth of K are."""
     return -(-count // 10)
+
+
+REDUCERS: Mapping[str, Callable[[npt.ArrayLike, Better], np.ndarray]] = {
+    "worst_tenth": worst_tenth,
+    "worst": worst,
+    "mean": lambda values, _: np.mean(np.asarray(values), axis=-1),
+}
+
+
+@dataclass(frozen=True)
+class BestBy:
+    """What a measurement is chosen by: one value of a metric's values on the validation sets."""
+
+    reducer: str
+    metric: str
+
+    @classmethod
+    def of(cls, text: str) -> BestBy:
+        """ "worst_loss", "mean_accuracy", "worst_tenth_macro_f1". Raises ValueError for others."""
+        for reducer in REDUCERS:
+            metric = text.removeprefix(f"{reducer}_")
+            if metric not in (text, ""):
+                return cls(reducer, metric)
+        raise ValueError(f"must be one of {', '.join(REDUCERS)}, then _METRIC, as worst_loss")
+
+    def cost(self, values: npt.ArrayLike, better: Better) -> np.ndarray:
+        """[..., K] -> [...]: less is better; infinite where a value is not known."""
+        found = REDUCERS[self.reducer](values, better) * (1.0 if better == "smaller" else -1.0)
+        return np.where(np.isnan(found), np.inf, found)
+
+    def __str__(self) -> str:
+        return f"{self.reducer}_{self.metric}"

@@ -27,9 +27,9 @@ from robustmd.runs import files
 from robustmd.runs.reader import collect, judge
 from robustmd.runs.run import Run as Record
 from robustmd.runs.untrusted import Unreadable, read_frame
-from robustmd.training.final_model import final_model
 from robustmd.training.pixels import normalised
 from robustmd.training.run import run
+from robustmd.training.run_model import run_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -169,7 +169,7 @@ class Run:
         if config.backbone.name == "from_python":
             config.backbone.given = module or self._module
         facts = BackboneFacts(len(self._classes()), self._image_size())
-        return final_model(self.path, self.summary, config.backbone, facts).eval()
+        return run_model(self.path, self.summary, config.backbone, facts).eval()
 
     def predict(self, images: Any) -> np.ndarray:
         """Probabilities, float32 [n, C], of the classes in the order of `summary["classes"]`; of a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.registry import LOSSES, BackboneFacts
 from robustmd.runs import files
+from robustmd.runs.run import Measurement
+from robustmd.runs.untrusted import Unreadable, read_table
 from robustmd.runs.writer import RunDirectory
-from robustmd.training.final_model import final_model
 from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
 from robustmd.training.pool import resident_splits
@@ -29,9 +31,11 @@ from robustmd.training.records import (
     choose_device,
     resolve_precision,
 )
+from robustmd.training.run_model import run_model
 
 # What does not make it another model or another data set:
 CHANGEABLE = ("runtime", "paths", "data.verify", "data.root", "data.manifest", "data.outside")
+MODELS = {"last": files.FINAL_MODEL, "best": files.BEST_MODEL}
 LOSS_TOLERANCE = 1e-4  # relative: another device or thread count sums in another order
 
 
@@ -47,7 +51,13 @@ def main(arguments: Sequence[str]) -> int:
         metavar="key=value",
         help="runtime.device=…, runtime.threads=…, paths.data=…, paths.cache=…, data.verify=…",
     )
-    given = parser.parse_args(list(arguments))
+    parser.add_argument(
+        "--model",
+        choices=MODELS,
+        default="last",
+        help="best: the one that evaluation.keep=best_val kept (default: last)",
+    )
+    given = parser.parse_intermixed_args(list(arguments))
     console = make_console()
     path = Path(given.run)
     directory = RunDirectory(path.resolve() if path.is_symlink() else path)  # typed: trusted
@@ -59,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
     _check_data(directory, domains)
     facts = BackboneFacts.of(domains)
     summary = directory.record(files.SUMMARY) or {}
-    model = final_model(directory.path, summary, config.backbone, facts)
+    model = run_model(directory.path, summary, config.backbone, facts, MODELS[given.model])
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     computing = InPrecision(model, resolve_precision(config.runtime.precision, device))
     allow_tf32(computing.precision == "tf32")
@@ -70,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
         if examples
     }
     console.print(_table(measures, loss.unit))
-    return _compare(measures, directory, console)
+    return _compare(measures, directory, given.model, console)
 
 
 def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Config:
@@ -106,23 +116,41 @@ def _table(measures: Mapping[str, Mapping[str, Measure]], unit: str) -> Table:
 
 
 def _compare(
-    measures: Mapping[str, Mapping[str, Measure]], directory: RunDirectory, console: Console
+    measures: Mapping[str, Mapping[str, Measure]],
+    directory: RunDirectory,
+    which: str,
+    console: Console,
 ) -> int:
-    """Does the summary say the same? Accuracy may move by one example, where a tie breaks anew."""
-    final = (directory.record(files.SUMMARY) or {}).get("final")
+    """Does the run say the same? Accuracy may move by one example, where a tie breaks anew."""
+    summary = directory.record(files.SUMMARY) or {}
+    recorded, where = summary.get("final"), files.SUMMARY
+    if which == "best":
+        recorded, where = _measured_then(directory, summary.get("best")), files.METRICS
     differing = [
         f"{split}/{name}"
         for split, domains in measures.items()
         for name, m in domains.items()
-        if not _agrees(m, final, split, name)
+        if (which == "last" or split != "train")  # of which it may have measured a part
+        and not _agrees(m, recorded, split, name)
     ]
-    if not final:
-        console.print("summary.json has no final measures to compare with: the run is not finished")
+    if not recorded:
+        console.print(f"{where} has no measures to compare with: the run is not finished")
     elif differing:
-        console.print(f"differs from summary.json in: {listed(differing)}")
+        console.print(f"differs from {where} in: {listed(differing)}")
     else:
-        console.print("agrees with summary.json")
+        console.print(f"agrees with {where}")
     return 1 if differing else 0
+
+
+def _measured_then(directory: RunDirectory, best: Any) -> dict[str, dict[str, Any]]:
+    """split -> domain -> what metrics.csv has of the best measurement."""
+    found: dict[str, dict[str, Any]] = {}
+    iteration = best.get("iteration") if isinstance(best, dict) else None
+    with contextlib.suppress(Unreadable):
+        for row in (Measurement(*values) for values in read_table(directory.path / files.METRICS)):
+            if row.iteration == iteration:
+                found.setdefault(row.split, {})[row.domain] = row._asdict()
+    return found
 
 
 def _agrees(measured: Measure, final: Any, split: str, name: str) -> bool:

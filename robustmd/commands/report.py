@@ -60,6 +60,14 @@ def _parser() -> argparse.ArgumentParser:
         "one with the smallest worst-case validation loss (default: last5); never the test set",
     )
     parser.add_argument(
+        "--best-by",
+        type=_best_by,
+        default="worst_loss",
+        metavar="RULE",
+        help="what best-val goes by: worst_, worst_tenth_ or mean_ and a metric that the runs "
+        "measured, as mean_accuracy (default: worst_loss)",
+    )
+    parser.add_argument(
         "--spread",
         choices=SPREADS,
         default="std",
@@ -83,14 +91,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _best_by(text: str) -> str:
+    """The same. Raises ArgumentTypeError for a rule that cannot be."""
+    from robustmd.metrics import BestBy  # noqa: PLC0415 - loads numpy
+
+    try:
+        return str(BestBy.of(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
 def _run(args: argparse.Namespace) -> int:
     """Writes the report and prints its summary; 0 when done. Raises `UserError`."""
     # pandas and matplotlib take a second to load: not for --help
+    from robustmd.metrics import BestBy  # noqa: PLC0415
     from robustmd.report.report import write_comparison, write_report  # noqa: PLC0415
     from robustmd.report.selection import Selection  # noqa: PLC0415
     from robustmd.report.terminal import show, show_comparison  # noqa: PLC0415
 
-    selection = Selection(args.select)
+    selection = Selection(args.select, BestBy.of(args.best_by))
     if args.compare:
         old, new = args.compare
         found, files = write_comparison(old, new, args.out, selection, args.data)

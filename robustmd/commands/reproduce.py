@@ -105,7 +105,7 @@ def _config(old: Run, overrides: Sequence[str]) -> settings.Config:
         if "=" not in override or not any(key == c or key.startswith(f"{c}.") for c in CHANGEABLE):
             raise UserError(f"{override}: reproduce takes key=value with {', '.join(CHANGEABLE)}")
     config = typed_from_file(old.config, overrides)
-    config.force, config.resume = False, True
+    config.force, config.resume, config.extend = False, True, False
     settings.validate(config)
     return config
 

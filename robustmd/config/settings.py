@@ -18,8 +18,7 @@ import robustmd.augmentations
 import robustmd.backbones
 import robustmd.data_sets
 import robustmd.losses
-import robustmd.methods
-import robustmd.metrics  # noqa: F401 - each registers its options
+import robustmd.methods  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (
     ANYTHING,
     BELOW_ONE,
@@ -38,6 +37,7 @@ from robustmd.config.ranges import (
     one_of,
 )
 from robustmd.errors import UserError, listed
+from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, BACKBONES, DATA, LOSSES, METHODS, METRICS
 
 MOMENTUM = 0.9
@@ -74,6 +74,8 @@ class Training:
     warmup: int = key(0, COUNT_OR_ZERO)  # iterations in which the rate rises; then the schedule
     clip_norm: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - the gradient's largest norm
     ema: Optional[float] = key(None, SHARE)  # noqa: UP045 - decay of a moving average, as 0.999
+    # ends after so many measurements without a better validation; null: never
+    patience: Optional[int] = key(None, COUNT)  # noqa: UP045
     loss: str = "cross_entropy"  # or one of your own, by @robustmd.loss
     label_smoothing: float = key(0.0, BELOW_ONE)  # ε of the cross entropy that is trained on
 
@@ -110,6 +112,9 @@ class Evaluation:
     examples: int = key(20000, COUNT)
     predictions: bool = True  # write predictions.npz at the end
     metrics: list[str] = key([])  # beside loss and accuracy
+    # best_val: keeps the model with the best validation beside the last one
+    keep: str = key("last", one_of("last", "best_val"))
+    best_by: str = "worst_loss"  # (worst, worst_tenth, mean)_METRIC over the domains that train
 
 
 @dataclass
@@ -134,6 +139,8 @@ class Checkpoint:
 
     every: int = key(500, COUNT)  # iterations
     seconds: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - since the last one; null: none
+    # keep that of a finished run's last iteration, where extend=true can go on from it
+    end: bool = True
 
 
 @dataclass
@@ -173,6 +180,7 @@ class Top:
     seed: int = key(0, SEED)
     force: bool = False  # train again although a finished run is there
     resume: bool = True  # false: start a run that was cut off from its beginning
+    extend: bool = False  # go on from the end of a finished run with fewer iterations
     jobs: Optional[int] = key(None, COUNT)  # noqa: UP045 - of a sweep, side by side; null: see slots.py
     jobs_per_device: int = key(1, COUNT)  # runs that share a GPU
     imports: list[str] = key([])  # modules with methods, data sets and backbones of one's own
@@ -247,6 +255,7 @@ def validate(config: Config) -> None:
             "its iterates, which is measured in its place; leave it out"
         )
     training, own = config.training, "one of your own comes with imports=[MODULE]"
+    _check_best_by(config.evaluation)
     for name in config.evaluation.metrics:
         if name not in METRICS:
             raise UserError(
@@ -265,6 +274,19 @@ def validate(config: Config) -> None:
         raise UserError(
             f"data.augment={config.data.augment}: must be one of none, {', '.join(AUGMENTATIONS)}; "
             f"{own}"
+        )
+
+
+def _check_best_by(evaluation: Evaluation) -> None:
+    """Raises UserError for a rule that cannot be, or of what is not measured."""
+    try:
+        chosen = BestBy.of(evaluation.best_by)
+    except ValueError as error:
+        raise UserError(f"evaluation.best_by={evaluation.best_by}: {error}") from None
+    if chosen.metric not in ("loss", "accuracy", *evaluation.metrics):
+        raise UserError(
+            f"evaluation.best_by={chosen}: {chosen.metric} is not measured; add it with "
+            f"evaluation.metrics=[{chosen.metric}]"
         )
 
 

@@ -34,7 +34,7 @@ class Minimax(Settings):
         return adversary.MultiplicativeWeights(
             facts.num_domains,
             step=self.step,  # type: ignore[arg-type]
-            total_steps=facts.iterations,
+            total_steps=None if self.step == "constant" else facts.iterations,
             gamma=self.gamma,
             eta=self.eta,
             prior=self.prior,

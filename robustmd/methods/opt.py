@@ -30,12 +30,13 @@ class Opt(Settings):
 
     def arguments(self, facts: MethodFacts) -> dict[str, Any]:
         """What the constructors of the regularised ascents have in common."""
+        is_by_length = self.step == "theory" and self.c == "auto"
         return {
             "num_domains": facts.num_domains,
             "lam": self.lam,
             "c": self.c,
             "mu": self.mu,
-            "total_steps": facts.iterations,
+            "total_steps": facts.iterations if is_by_length else None,
             "prior": self.prior,
             "step": self.step,
             "eta": self.eta,

@@ -15,10 +15,6 @@ from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differ
 from robustmd.runs.run import CROSS_ENTROPY, LossName, Problem, Run
 
 AVERAGED_WORD = "(averaged)"
-NO_VALIDATION = (
-    "--select best-val needs a validation split and this run has none: train with "
-    "data.validation=0.1, or choose another rule"
-)
 BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
 # of a table: data set, unseen, the others, the loss
 _Key = tuple[str, tuple[str, ...], tuple[str, ...], LossName]
@@ -143,7 +139,7 @@ def sections(
     for run in sorted(runs, key=lambda one: one.path):
         selected = rule.select(run)
         if selected is None:
-            left_out.append(Problem(run.path, NO_VALIDATION, "run", run))
+            left_out.append(Problem(run.path, rule.lacking, "run", run))
         else:
             by_table[table_of(run)].append(selected)
             folders_of[run.path.parent] = table_of(run)

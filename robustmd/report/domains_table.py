@@ -8,8 +8,8 @@ from robustmd.registry import Metric
 from robustmd.report.aggregate import Group, Section, measured_as
 from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, csv_values, estimate_cell
 from robustmd.report.names import clean, is_many
-from robustmd.report.quantities import Quantity, further_metrics
-from robustmd.report.selection import Selection
+from robustmd.report.quantities import Quantity
+from robustmd.report.selection import Selection, further_metrics
 from robustmd.report.sheet import Cell, Field, Sheet, csv_sheet, field, make_sheet
 from robustmd.runs.run import MEASURED
 

@@ -1,9 +1,9 @@
 """The quantities of the paper's tables, each read from what was selected of a run."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from robustmd.metrics import worst, worst_tenth
 from robustmd.registry import METRICS, Metric
@@ -154,21 +154,3 @@ def summary_quantities() -> tuple[Quantity, ...]:
     the mean."""
     overs: tuple[Over, ...] = ("worst", "worst tenth", "mean")
     return tuple(replace(quantity, over=over) for over in overs for quantity in PAPERS)
-
-
-def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:
-    """What summary.json says of the metrics that the run measured beside loss and accuracy, as far
-    as it is sound; the module that one came from is not imported."""
-    recorded = summary.get("metrics")
-    metrics = []
-    for name, about in recorded.items() if isinstance(recorded, dict) else ():
-        found = about if isinstance(about, dict) else {}
-        unit, better, decimals = (found.get(key) for key in ("unit", "better", "decimals"))
-        if isinstance(unit, str) and better in ("smaller", "larger") and decimals in range(7):
-            metric = Metric(clean(name), clean(unit), better, int(decimals), _not_here)  # type: ignore[arg-type]
-            metrics.append(metric)
-    return metrics
-
-
-def _not_here(logits: object, labels: object) -> float:
-    raise TypeError("a report measures nothing")

@@ -4,13 +4,16 @@ No rule looks at the test set: `final` and `last5` look at nothing, `best-val` a
 split alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from robustmd.metrics import BestBy, Better
+from robustmd.registry import METRICS, Metric
 from robustmd.report.names import clean
 from robustmd.runs import files
 from robustmd.runs.run import MEASURED, Run, Series
@@ -23,7 +26,9 @@ WORDS = {
     "last5": "the mean of the last five measurements (fewer where a run made fewer)",
     "best-val": "the measurement with the smallest worst-case validation loss",
 }
+WORST_LOSS = BestBy.of("worst_loss")
 History = Mapping[str, Series]
+Rule = Callable[[History, str], dict[str, Series]]
 
 
 @dataclass(frozen=True)
@@ -81,21 +86,8 @@ class Selected:
 
     @cached_property
     def further(self) -> Mapping[str, np.ndarray]:
-        """{metric: [n, K] on the test sets} of what was measured beside loss and accuracy; NaN
-        where a domain was not."""
-        path = self.run.path / files.MEASURES
-        try:
-            frame = pd.DataFrame(read_table(path), columns=[*files.COLUMNS[path.name]])
-        except Unreadable:
-            return {}
-        tested = frame[(frame["split"] == "test") & frame["domain"].isin(self.domains)]
-        times = list(self.iterations("test"))
-        return {
-            clean(str(metric)): rows.pivot_table("value", "iteration", "domain", "last")
-            .reindex(index=times, columns=list(self.domains))
-            .to_numpy(float)
-            for metric, rows in tested[tested["iteration"].isin(times)].groupby("metric")
-        }
+        """{metric: [n, K] on the test sets} of what was measured beside loss and accuracy."""
+        return _further(self.run, "test", self.iterations("test"))
 
     @property
     def subset(self) -> int | None:
@@ -106,16 +98,48 @@ class Selected:
         return int(chosen.min()) if (chosen < np.array([whole])).any() else None
 
 
+def _further(run: Run, split: str, iterations: Iterable[int]) -> dict[str, np.ndarray]:
+    """{metric: [n, K]} of measures.csv at these iterations; NaN where a domain was not measured."""
+    path, times = run.path / files.MEASURES, list(iterations)
+    try:
+        frame = pd.DataFrame(read_table(path), columns=[*files.COLUMNS[path.name]])
+    except Unreadable:
+        return {}
+    wanted = (frame["split"] == split) & frame["domain"].isin(run.domains)
+    return {
+        clean(str(metric)): rows.pivot_table("value", "iteration", "domain", "last")
+        .reindex(index=times, columns=list(run.domains))
+        .to_numpy(float)
+        for metric, rows in frame[wanted & frame["iteration"].isin(times)].groupby("metric")
+    }
+
+
 @dataclass(frozen=True)
 class Selection:
-    """`name`: "final", "last5" or "best-val"."""
+    """`name`: "final", "last5" or "best-val", the best by `by` on the validation sets."""
 
     name: str = "last5"
+    by: BestBy = WORST_LOSS
 
     @property
     def words(self) -> str:
         """For a caption: what every value is of."""
+        if self.name == "best-val" and self.by != WORST_LOSS:
+            over = self.by.reducer.replace("_", " ")
+            return f"the measurement with the best {over} validation {self.by.metric}"
         return WORDS[self.name]
+
+    @property
+    def lacking(self) -> str:
+        """Why a run is left out that the rule can say nothing of."""
+        metric = self.by.metric
+        known = metric in MEASURED
+        lacks = "" if known else f" with {metric}"
+        training = "data.validation=0.1" + ("" if known else f" evaluation.metrics=[{metric}]")
+        return (
+            f"--select best-val needs a validation split{lacks} and this run has none: train with "
+            f"{training}, or choose another rule"
+        )
 
     def select(self, run: Run) -> Selected | None:
         """The run under this rule; None where the rule needs a validation split and none is there.
@@ -123,7 +147,7 @@ class Selection:
         The averaged model's splits are selected by themselves, and left out where the rule has
         nothing to go by.
         """
-        rule = _RULES[self.name]
+        rule = _best_val(run, self.by) if self.name == "best-val" else _RULES[self.name]
         last = {name: s for name, s in run.history.items() if not name.endswith(AVERAGED)}
         averaged = {name: s for name, s in run.history.items() if name.endswith(AVERAGED)}
         chosen = rule(last, "val")
@@ -158,21 +182,53 @@ def _last5(history: History, _: str) -> dict[str, Series]:
     return found
 
 
-def _best_val(history: History, validation: str) -> dict[str, Series]:
-    """argmin_t max_k f_k(W_t) on validation, the earliest of equals, where all splits were
-    measured."""
-    if validation not in history:
-        return {}
-    common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
-    candidates = history[validation].at(np.array(sorted(common), np.int64))
-    if not len(candidates.iterations):
-        return {}
-    best = candidates.iterations[[int(candidates.worst_loss.argmin())]]
-    return {split: series.at(best) for split, series in history.items()}
+def _best_val(run: Run, by: BestBy) -> Rule:
+    """argmin_t of `by` on validation (max_k f_k(W_t)), the earliest of equals, where all splits
+    were measured."""
+
+    def best(history: History, validation: str) -> dict[str, Series]:
+        if validation not in history:
+            return {}
+        common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
+        candidates = history[validation].at(np.array(sorted(common), np.int64))
+        values, better = _values_by(run, candidates, validation, by)
+        if not len(candidates.iterations) or values is None:
+            return {}
+        chosen = candidates.iterations[[int(by.cost(values, better).argmin())]]
+        return {split: series.at(chosen) for split, series in history.items()}
+
+    return best
 
 
-_RULES: Mapping[str, Callable[[History, str], dict[str, Series]]] = {
-    "final": _final,
-    "last5": _last5,
-    "best-val": _best_val,
-}
+def _values_by(
+    run: Run, candidates: Series, split: str, by: BestBy
+) -> tuple[np.ndarray | None, Better]:
+    """[n, K] of the metric that measurements are chosen by, None where the run has none of it; and
+    which of its values are better, as it is registered here or as the run has it recorded."""
+    if by.metric in MEASURED:
+        return candidates.values(by.metric), METRICS[by.metric].better
+    recorded = {metric.name: metric for metric in further_metrics(run.summary)}
+    metric = METRICS.get(by.metric) or recorded.get(by.metric)
+    found = _further(run, split, map(int, candidates.iterations)).get(by.metric)
+    return (found if metric else None), (metric.better if metric else "smaller")
+
+
+_RULES: Mapping[str, Rule] = {"final": _final, "last5": _last5}
+
+
+def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:
+    """What summary.json says of the metrics that the run measured beside loss and accuracy, as far
+    as it is sound; the module that one came from is not imported."""
+    recorded = summary.get("metrics")
+    metrics = []
+    for name, about in recorded.items() if isinstance(recorded, dict) else ():
+        found = about if isinstance(about, dict) else {}
+        unit, better, decimals = (found.get(key) for key in ("unit", "better", "decimals"))
+        if isinstance(unit, str) and better in ("smaller", "larger") and decimals in range(7):
+            metric = Metric(clean(name), clean(unit), better, int(decimals), _not_here)  # type: ignore[arg-type]
+            metrics.append(metric)
+    return metrics
+
+
+def _not_here(logits: object, labels: object) -> float:
+    raise TypeError("a report measures nothing")

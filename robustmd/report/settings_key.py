@@ -11,7 +11,7 @@ from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.runs.run import Run
 
 NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
-NO_NUMBER = ("evaluation.predictions", "evaluation.metrics")
+NO_NUMBER = tuple(f"evaluation.{key}" for key in ("predictions", "metrics", "keep", "best_by"))
 FINGERPRINT = "data fingerprint"
 FILES = "data.files"  # the fingerprint too, where the settings name the files
 UNSET = "unset"

@@ -42,27 +42,29 @@ def newest_first(
             say(f"{error}: passed over")
 
 
-def save_final_model(run: Path, model_state: dict[str, Any]) -> None:
-    """Keep the final model; the checkpoints stay until the run is known to be finished."""
-    _write(run / files.FINAL_MODEL, model_state)
+def save_model(run: Path, name: str, model_state: dict[str, Any]) -> None:
+    """Keep a model; the checkpoints stay until the run is known to be finished."""
+    _write(run / name, model_state)
 
 
-def drop(run: Path, *, after: int = -1) -> None:
-    """Remove the checkpoints of later iterations (all); the final model stays."""
+def drop(run: Path, *, after: int = -1, but: int | None = None) -> None:
+    """Remove the checkpoints of later iterations (all) but one; the models stay."""
     for old in _all(run):
-        if _iteration(old) > after:
+        if _iteration(old) > after and _iteration(old) != but:
             files.remove(old)
 
 
-def load_final_model(run: Path) -> dict[str, Any]:
-    """The finished run's model.
+def load_model(run: Path, name: str = files.FINAL_MODEL) -> dict[str, Any]:
+    """The finished run's last model, or its `files.BEST_MODEL`.
 
     Raises:
         UserError: it is not there or is no model of ours.
     """
-    path = run / files.FINAL_MODEL
+    path = run / name
     if not os.path.lexists(path):
-        raise UserError(f"{path}: no such file; the run has no final model: train it first")
+        what = "final" if name == files.FINAL_MODEL else "best"
+        needs = "train it first" if what == "final" else "evaluation.keep=best_val keeps it"
+        raise UserError(f"{path}: no such file; the run has no {what} model: {needs}")
     return _read(path)
 
 

@@ -216,12 +216,14 @@ def is_integer(value: object) -> bool:
 
 
 def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
-    """{split: {domain: last row}} at iteration T = summary.json's `iterations`.
+    """{split: {domain: last row}} at iteration T = summary.json's `iterations`, or where it stopped
+    early.
 
     Raises `Unreadable` where metrics.csv measures what is not this run's, or has not one sound row
     for each domain of train and test at T.
     """
-    total = run.summary.get("iterations")
+    stopped = run.summary.get("stopped_early") is True
+    total = run.summary.get("iterations_done" if stopped else "iterations")
     if total is None or not is_integer(total):
         raise Unreadable("summary.json names no number of iterations")
     found: dict[str, dict[str, list[Measurement]]] = {}

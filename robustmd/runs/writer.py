@@ -102,9 +102,14 @@ class RunDirectory:
         text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n"
         files.append(self.path / files.LOG, text, create=True)
 
-    def checksums(self, *, predictions: bool) -> dict[str, str]:
+    def checksums(self, *, predictions: bool, best: bool) -> dict[str, str]:
         """{name: sha256} of what a finished run has to have, beside its records and metrics.csv."""
-        names = [files.WEIGHTS, files.FINAL_MODEL, *([files.PREDICTIONS] if predictions else [])]
+        further = {files.PREDICTIONS: predictions, files.BEST_MODEL: best}
+        names = [
+            files.WEIGHTS,
+            files.FINAL_MODEL,
+            *(name for name, is_there in further.items() if is_there),
+        ]
         return {name: files.sha256(self.path / name) for name in names}
 
     def extents(self) -> dict[str, Extent]:

@@ -80,7 +80,7 @@ def is_finished(plan: Plan) -> bool:
             "resume=false begins anew, paths.outputs=FOLDER elsewhere"
         )
     if has_finished:
-        checkpoints.drop(directory.path)  # a run killed at its very end has left them
+        drop_checkpoints(plan)  # a run killed at its very end has left them
     return has_finished
 
 
@@ -91,6 +91,12 @@ def changed_code(plan: Plan) -> list[str]:
     before = {p.get("module"): p.get("sha256") for p in plugins if isinstance(p, dict)}
     now = described(plan.config)
     return [str(p["module"]) for p in now if before.get(p["module"], p["sha256"]) != p["sha256"]]
+
+
+def drop_checkpoints(plan: Plan) -> None:
+    """Of a finished run all but that of its end, from which a longer one can go on."""
+    kept = plan.iterations if plan.config.checkpoint.end else None
+    checkpoints.drop(plan.directory.path, but=kept)
 
 
 def _check_whole(directory: RunDirectory) -> None:
@@ -104,9 +110,10 @@ def _check_whole(directory: RunDirectory) -> None:
     recorded, evaluation = run.summary.get("sha256", {}), run.config.get("evaluation")
     if not isinstance(recorded, dict):
         raise Unreadable("summary.json names no sha256 of each file")
-    predictions = isinstance(evaluation, dict) and evaluation.get("predictions") is True
+    asked = evaluation if isinstance(evaluation, dict) else {}
+    predictions, best = asked.get("predictions") is True, asked.get("keep") == "best_val"
     try:
-        found = directory.checksums(predictions=predictions)
+        found = directory.checksums(predictions=predictions, best=best)
     except OSError as error:
         name = os.path.relpath(error.filename, path)
         raise Unreadable(f"{name}: {error.strerror}") from None
@@ -114,7 +121,7 @@ def _check_whole(directory: RunDirectory) -> None:
         if recorded.get(name, digest) != digest:
             raise Unreadable(f"{name} is not what it was when the run finished")
     if not recorded:
-        checkpoints.load_final_model(path)
+        checkpoints.load_model(path)
 
 
 @dataclass(frozen=True)

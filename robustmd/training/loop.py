@@ -34,7 +34,7 @@ Iteration = Callable[[Parts], None]
 
 
 def train(session: Session, iteration: Iteration) -> None:
-    """Train to the last iteration T: Alg. 1 and 2, with every rule for the weights p.
+    """Train to the last iteration: Alg. 1 and 2, with every rule for the weights p.
 
     `iteration` is `iterate`, or does the same faster (see fast_iteration.py).
 
@@ -47,7 +47,7 @@ def train(session: Session, iteration: Iteration) -> None:
     """
     learner, adversary = session.learner, session.learner.adversary
     session.measure_if_due()
-    while learner.iteration < session.plan.iterations:
+    while learner.iteration < session.end:
         session.stop.check()
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
             adversary.update(session.full_losses())  # f(W_t), [K], over the whole training sets

@@ -21,7 +21,7 @@ from robustmd.config.identity import (
 )
 from robustmd.domains.class_notes import with_test_notes
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.registry import LOSSES, METRICS, Loss
 from robustmd.runs import files
 from robustmd.runs.writer import RunDirectory
@@ -88,6 +88,7 @@ class Plan:
                 "features; leave it out"
             )
         domains = with_test_notes(domains, trained, say)
+        _check_validation(config, domains)
         precision = resolve_precision(config.runtime.precision, device)
         config = replace(config, runtime=replace(config.runtime, precision=precision))
         others = FinishedRuns(config, domains, trained, overrides)
@@ -131,6 +132,13 @@ class Plan:
         if asked == "size":
             return [len(self.domains[name].train) for name in self.trained]
         return [asked[names.index(name)] for name in self.trained] if asked != "equal" else None
+
+    def of_length(self, iterations: int) -> Plan:
+        """The same with other iterations T, in this one's directory."""
+        training = replace(self.config.training, iterations=iterations)
+        config = replace(self.config, training=training)
+        identity = identity_of(settings.as_dict(config), self.read)
+        return replace(self, config=config, identity=identity)
 
     @property
     def checkpoint_name(self) -> str:
@@ -209,6 +217,21 @@ def _folder(
             "paths.outputs=FOLDER elsewhere"
         )
     return named
+
+
+def _check_validation(config: settings.Config, domains: DomainSet) -> None:
+    """Raises UserError where something is chosen by validation sets and one is not there."""
+    seen = (one for one in domains if one.name not in config.data.unseen)
+    lacking = [one.name for one in seen if one.val is None]
+    for key, asks in (
+        ("evaluation.keep=best_val", config.evaluation.keep == "best_val"),
+        (f"training.patience={config.training.patience}", config.training.patience is not None),
+    ):
+        if asks and lacking:
+            raise UserError(
+                f"{key}: needs a validation set in each domain, and there is none in "
+                f"{listed(lacking)}; hold training images out with data.validation=0.1"
+            )
 
 
 def _refuse_links(path: Path, outputs: Path) -> None:

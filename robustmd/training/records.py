@@ -209,7 +209,10 @@ def summarise(
     # `final` has the constant predictions, for a report that gathers those of many runs.
     said = session.warnings().items()
     summary["warnings"] = [line for kind, line in said if kind != "constant"]
-    summary["notes"] = notes
+    summary["notes"] = [*notes, *([session.early] if session.early else [])]
+    if session.state.best.is_watched:
+        summary["best"] = session.state.best.summary()
+        summary["stopped_early"] = bool(session.early)
     if learner.regret is not None and learner.iteration > 0 and status != "diverged":
         summary["regret"] = learner.regret.summary(learner.adversary)
     if skipped := int(learner.adversary.skipped):
@@ -221,7 +224,9 @@ def _final(session: Session) -> dict[str, Any]:
     """What only a finished run has."""
     plan, learner, measures = session.plan, session.learner, session.measures
     found: dict[str, Any] = {
-        "sha256": plan.directory.checksums(predictions=plan.config.evaluation.predictions),
+        "sha256": plan.directory.checksums(
+            predictions=plan.config.evaluation.predictions, best=session.state.best.keeps
+        ),
         "final": {
             split: {name: m.as_dict() for name, m in of_split.items()}
             for split, of_split in measures.items()

@@ -18,9 +18,10 @@ from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
-from robustmd.runs import checkpoints, files
+from robustmd.runs import files
 from robustmd.training.console import Interrupted, RunProgress, StopRequest
-from robustmd.training.finished_runs import changed_code, is_finished
+from robustmd.training.extend import extend
+from robustmd.training.finished_runs import changed_code, drop_checkpoints, is_finished
 from robustmd.training.history import Diverged
 from robustmd.training.plan import Plan
 from robustmd.training.records import (
@@ -167,7 +168,7 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         with contextlib.suppress(OSError):  # a full disk takes no summary either
             conclude("failed", f"{kind}{error}")
         raise
-    checkpoints.drop(directory.path)
+    drop_checkpoints(plan)
     return Outcome("finished", directory.path, verdict(session), 0, session.stop.code)
 
 
@@ -194,6 +195,8 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
     }
     if config.force or not config.resume or not go_on(plan, session.state, environment):
         plan.directory.begin(settings.as_dict(config), environment)
+        if config.extend:
+            extend(plan, session.state, environment)
     for line in session.state.resumed:
         console.print(f"  {line}", highlight=False, soft_wrap=True)
     return [*_batch_notes(session), *session.state.resumed]

@@ -16,6 +16,7 @@ from robustmd.runs import checkpoints, files
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
 from robustmd.training.console import RunProgress, StopRequest
+from robustmd.training.extend import by_length
 from robustmd.training.fast_iteration import ready_iteration
 from robustmd.training.features import features_of
 from robustmd.training.history import TRAINING_PARTS, Diverged, History
@@ -59,6 +60,8 @@ class Session:
         self.initial_weights_hash = learner.weights_hash()
         self.subset = self._measured_positions()
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
+        self.end = plan.iterations  # the last iteration; earlier where training.patience ends it
+        self._keeps_end = config.checkpoint.end and not by_length(plan)
         self.data_warnings: list[str] = []  # of the data, for the summary
         self._announced: set[str] = set()
         self._saved_at = time.monotonic()
@@ -99,24 +102,43 @@ class Session:
 
     def _finish(self) -> None:
         self.log()
-        checkpoints.save_final_model(self.plan.directory.path, self.learner.model.state_dict())
+        if self.early:
+            self._note(self.early)
+        path, best = self.plan.directory.path, self.state.best
+        checkpoints.save_model(path, files.FINAL_MODEL, self.learner.model.state_dict())
+        if best.keeps:
+            checkpoints.save_model(path, files.BEST_MODEL, best.model)
         if self.plan.config.evaluation.predictions:
             held_out = {split: self.splits[split] for split in ("val", "test")}
             self.plan.directory.write_predictions(predict(self.learner.logits, held_out))
 
     def after_iteration(self) -> None:
-        """Read the history where it is full; save a checkpoint where one is due, but none after the
-        last iteration."""
+        """Read the history where it is full; save a checkpoint where one is due, after the last
+        iteration that which extend=true goes on from."""
         if self.parts.history.full or self._is_last:
             self.log()
-        every, seconds = self.plan.config.checkpoint.every, self.plan.config.checkpoint.seconds
-        by_clock = seconds is not None and time.monotonic() - self._saved_at >= seconds
-        if not self._is_last and (by_clock or self.learner.iteration % every == 0):
+        wanted = self.plan.config.checkpoint
+        waited = time.monotonic() - self._saved_at
+        by_clock = wanted.seconds is not None and waited >= wanted.seconds
+        is_due = by_clock or self.learner.iteration % wanted.every == 0
+        if self._keeps_end if self._is_last else is_due:
             self.save_checkpoint()
 
     @property
     def _is_last(self) -> bool:
-        return self.learner.iteration == self.plan.iterations
+        return self.learner.iteration == self.end
+
+    @property
+    def early(self) -> str:
+        """Why it ended before T; "" where it did not."""
+        if self.end == self.plan.iterations:
+            return ""
+        best = self.state.best
+        return (
+            f"stopped early after iteration {self.end} of {self.plan.iterations}: no better "
+            f"{best.by} on validation in {best.since} measurements, since iteration "
+            f"{best.iteration} (training.patience)"
+        )
 
     # --- measuring ---------------------------------------------------------------------------
 
@@ -162,8 +184,15 @@ class Session:
     def _measure(self) -> None:
         self.log()
         iteration, directory = self.learner.iteration, self.plan.directory
-        begun = time.perf_counter()
-        self.measures = self._measures_of(self.learner.model)
+        begun, best = time.perf_counter(), self.state.best
+        made: dict[str, dict[str, Measure]] = {}
+        validated: dict[str, Measure] = {}
+        if best.is_watched:  # first: the last measurement takes all training examples
+            made["val"] = self._measured("val", self.learner.model)
+            validated = {name: m for name, m in made["val"].items() if name not in self.plan.unseen}
+            if best.ends_with(iteration, validated):
+                self.end = iteration
+        self.measures = self._measures_of(self.learner.model, made)
         if self.learner.average is not None and iteration > 0:
             averaged = self._measures_of(self.learner.average.ready(self._first_batches()))
             self.measures |= {f"{split}_averaged": m for split, m in averaged.items()}
@@ -188,24 +217,30 @@ class Session:
             directory.append(files.MEASURES, further)
         for split, measures in self.measures.items():
             self._check_finite(split, measures)
+        if best.is_watched:
+            best.see(iteration, validated, self.learner.model)
         self.state.note_marginal_error()
         worst_now = self.worst("train")
         self.progress.measured(iteration, worst_now["loss"], worst_now.get("accuracy"))
 
-    def _measures_of(self, model: nn.Module) -> dict[str, dict[str, Measure]]:
-        """split -> domain -> measure; of the training set a fixed subset, but all at the end."""
-        return {
-            split: measure(
-                self.learner.in_precision(model),
-                domains,
-                None if self._is_last or split != "train" else self.subset,
-                between=self.stop.check,
-                metrics=self.plan.config.evaluation.metrics,
-                loss=self.measured_loss.of,
-            )
-            for split, domains in self.splits.items()
-            if domains
-        }
+    def _measures_of(
+        self, model: nn.Module, made: Mapping[str, dict[str, Measure]] | None = None
+    ) -> dict[str, dict[str, Measure]]:
+        """split -> domain -> measure; of the training set a fixed subset, but all at the end. What
+        is `made` is not made again."""
+        there = [split for split, domains in self.splits.items() if domains]
+        before = made or {}
+        return {split: before.get(split) or self._measured(split, model) for split in there}
+
+    def _measured(self, split: str, model: nn.Module) -> dict[str, Measure]:
+        return measure(
+            self.learner.in_precision(model),
+            self.splits[split],
+            None if self._is_last or split != "train" else self.subset,
+            between=self.stop.check,
+            metrics=self.plan.config.evaluation.metrics,
+            loss=self.measured_loss.of,
+        )
 
     def _check_finite(self, split: str, measures: Mapping[str, Measure]) -> None:
         for name, m in measures.items():
@@ -234,7 +269,7 @@ class Session:
         rows, every = self.parts.history.read(), self.plan.config.logging.every
         self.state.count(rows)
         for row in rows:
-            if row.iteration in (1, self.plan.iterations) or row.iteration % every == 0:
+            if row.iteration in (1, self.end) or row.iteration % every == 0:
                 of_domains = zip(self.plan.trained, row.weights, row.batch_losses, strict=True)
                 lines = [(row.iteration, *one) for one in of_domains]
                 self.plan.directory.append(files.WEIGHTS, lines)
@@ -254,7 +289,7 @@ class Session:
         """What a user should be told of the run so far, by kind."""
         found = {line: line for line in self.data_warnings} | self.state.warnings()
         constant: dict[str, list[str]] = {}
-        if self.learner.measured == self.plan.iterations:
+        if self.learner.measured == self.end:
             for split, measures in self.measures.items():
                 if names := [name for name, m in measures.items() if m.constant]:
                     constant[split] = names

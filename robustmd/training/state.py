@@ -16,6 +16,7 @@ from robustmd.runs.untrusted import Unreadable
 from robustmd.training.history import Clock, Row, WeightsWatch
 from robustmd.training.learner import Learner
 from robustmd.training.plan import Plan
+from robustmd.training.validation import Validation
 
 LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
 LARGEST = 2.0**53  # of a number in a checkpoint: more is no count, time or loss
@@ -26,7 +27,8 @@ SAME = ("packages", "cpu", "device", "threads", "robustmd", "git_commit")  # for
 class RunState:
     """With the rows already written, all that a run needs to go on as if nothing had happened.
 
-    learner: model, optimizer, adversary. watch: of its weights. clock: the seconds spent.
+    learner: model, optimizer, adversary. watch: of its weights. best: by validation, so far. clock:
+    the seconds spent.
     weight_sums: Σ_t p_t over the iterations counted. marginal_error: the largest that Sinkhorn's
     sweeps left, for OT. resumed: a note for every time that it was taken up again.
     """
@@ -35,6 +37,7 @@ class RunState:
         self._name, self._device = plan.checkpoint_name, plan.device
         self.learner = learner
         self.watch = WeightsWatch(learner.adversary, plan.trained, plan.iterations)
+        self.best = Validation(plan.config, learner.model)
         self.clock = Clock(plan.device)
         self.weight_sums = [0.0] * len(plan.trained)
         self.marginal_error = 0.0
@@ -64,10 +67,6 @@ class RunState:
             found["skipped"] = f"{skipped} updates of the weights skipped: a loss was not finite"
         return found
 
-    def belongs_here(self, state: Mapping[str, Any]) -> bool:
-        """Is it of this run, on these bytes?"""
-        return bool(state["belongs_to"] == self._name)
-
     def state_dict(self) -> dict[str, Any]:
         return {
             "belongs_to": self._name,
@@ -78,6 +77,7 @@ class RunState:
             "weight_sums": list(self.weight_sums),
             "random": {name: get() for name, (get, _) in _generators(self._device).items()},
             "resumed": list(self.resumed),
+            **({"best": self.best.state_dict()} if self.best.is_watched else {}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -86,6 +86,8 @@ class RunState:
         self.learner.load_state_dict(state["learner"])
         self.watch.load_state_dict(state["watch"])
         self.clock.load_state_dict(state["clock"])
+        if self.best.is_watched:
+            self.best.load_state_dict(state["best"])
         self.marginal_error = state["marginal_error"]
         self.weight_sums = list(state["weight_sums"])
         self.resumed = list(state["resumed"])
@@ -123,7 +125,8 @@ def go_on(plan: Plan, state: RunState, environment: Mapping[str, Any]) -> bool:
         state.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
         return False
     before = directory.record(files.ENVIRONMENT)
-    state.resumed += [*damage, _note(state.learner.iteration, before, environment)]
+    said = f"resumed after iteration {state.learner.iteration}"
+    state.resumed += [*damage, on_what(said, before, environment)]
     if before is None:
         directory.write_record(files.ENVIRONMENT, environment)
     if directory.record(files.CONFIG) is None:
@@ -133,10 +136,9 @@ def go_on(plan: Plan, state: RunState, environment: Mapping[str, Any]) -> bool:
 
 def _take_up_newest(plan: Plan, state: RunState, say: Callable[[str], None]) -> bool:
     path, as_new = plan.directory.path, copy.deepcopy(state.state_dict())
-    most = sum(tensor.nbytes for tensor in _tensors(as_new)) + ROOM
-    for iteration, found in checkpoints.newest_first(path, say, most=most):
+    for iteration, found in checkpoints.newest_first(path, say, most=most_bytes(as_new)):
         try:
-            _check(found, as_new, iteration, plan.iterations, state)
+            check(found, as_new, iteration, plan)
             state.load_state_dict(found)
             extents = {name: Extent(*extent) for name, extent in found["extents"].items()}
             plan.directory.cut_back(extents)
@@ -150,6 +152,11 @@ def _take_up_newest(plan: Plan, state: RunState, say: Callable[[str], None]) -> 
     return False
 
 
+def most_bytes(as_new: Any) -> int:
+    """Of a checkpoint that holds what this state does."""
+    return sum(tensor.nbytes for tensor in _tensors(as_new)) + ROOM
+
+
 def _tensors(state: Any) -> list[torch.Tensor]:
     """All tensors in nested mappings."""
     if isinstance(state, Mapping):
@@ -157,17 +164,17 @@ def _tensors(state: Any) -> list[torch.Tensor]:
     return [state] if isinstance(state, torch.Tensor) else []
 
 
-def _check(
-    found: Mapping[str, Any], as_new: Any, iteration: int, total: int, state: RunState
-) -> None:
-    """Raises `Unreadable` for a checkpoint that is not of this run at that iteration."""
-    if not state.belongs_here(found):
+def check(found: Mapping[str, Any], as_new: Any, iteration: int, plan: Plan) -> None:
+    """Raises `Unreadable` for a checkpoint that is not of this run, on these bytes, at that
+    iteration."""
+    if found["belongs_to"] != plan.checkpoint_name:
         raise Unreadable("it is another run's")
     if not _fits(found, as_new):
         raise Unreadable("it holds values of other types or sizes")
     done, measured = found["learner"]["iteration"], found["learner"]["measured"]
     if done != iteration:
         raise Unreadable(f"it says iteration {done}")
+    total = plan.iterations
     if iteration > total or not -1 <= measured <= iteration or measured == total:
         raise Unreadable("the run is not that long")
 
@@ -193,9 +200,8 @@ def _fits(found: Any, as_new: Any) -> bool:
     return isinstance(found, str) or abs(found) < LARGEST
 
 
-def _note(iteration: int, before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+def on_what(note: str, before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
     """What is to be said of a run that goes on; `before` and `now` as in environment.json."""
-    note = f"resumed after iteration {iteration}"
     if before is None:
         return f"{note}; what it began on is not known, so perhaps not bit-exact"
     changed = [key for key in SAME if before.get(key) != now.get(key)]

@@ -325,6 +325,7 @@ def test_recorded_defaults_never_change() -> None:
         "warmup": 0,
         "clip_norm": None,
         "ema": None,
+        "patience": None,
     }
 
 

@@ -129,7 +129,7 @@ def differences(run: Path, twin: Path) -> list[str]:
     for summary in (ours, theirs):
         del summary["seconds"], summary["notes"]
     found += [f"summary.{key}" for key in theirs if ours.get(key) != theirs[key]]
-    one, other = checkpoints.load_final_model(run), checkpoints.load_final_model(twin)
+    one, other = checkpoints.load_model(run), checkpoints.load_model(twin)
     if one.keys() != other.keys() or not all(torch.equal(one[key], other[key]) for key in one):
         found.append("final.pt")
     with (

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from robustmd.errors import UserError
+from robustmd.metrics import BestBy
 from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
@@ -90,6 +91,24 @@ def test_best_val_looks_at_the_validation_split_alone_and_takes_the_earliest_of_
     one = selected(outputs, "best-val")
     assert one.iterations("test") == (50,)
     assert WORST_TEST_ACCURACY.of(one) == 55.0
+
+
+@pytest.mark.parametrize(
+    ("by", "iteration"), [("worst_loss", 33), ("mean_accuracy", 66), ("worst_tenth_ece", 100)]
+)
+def test_best_val_goes_by_any_metric_and_reducer(outputs, by, iteration):
+    path = run_of(
+        outputs,
+        measurement(50, 50, val=(80, 81)),
+        measurement(51, 51, val=(79, 99)),
+        measurement(52, 52, val=(70, 99)),
+    )
+    rows = [f"{t},val,{d},ece,{e}\n" for t, e in ((33, 0.3), (66, 0.2), (100, 0.1)) for d in "ab"]
+    (path / "measures.csv").write_text("iteration,split,domain,metric,value\n" + "".join(rows))
+    (run,) = collect(outputs.root).runs
+    rule = Selection("best-val", BestBy.of(by))
+    assert rule.select(run).iterations("test") == (iteration,)
+    assert Selection("best-val", BestBy.of("mean_macro_f1")).select(run) is None
 
 
 def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_path):

@@ -164,10 +164,10 @@ def test_a_final_model_is_loaded_as_data_only(
     monkeypatch.chdir(tmp_path)
     torch.save({"w": Evil()}, run.path / files.FINAL_MODEL)
     with pytest.raises(UserError, match="cannot be read as a checkpoint"):
-        checkpoints.load_final_model(run.path)
+        checkpoints.load_model(run.path)
     assert not (tmp_path / "evil").exists()
 
 
 def test_a_missing_final_model_is_said(run: RunDirectory) -> None:
     with pytest.raises(UserError, match="no final model"):
-        checkpoints.load_final_model(run.path)
+        checkpoints.load_model(run.path)

@@ -58,7 +58,7 @@ def test_frozen_features_kept_give_the_losses_of_computing_them_anew(
     for name in ("metrics.csv", "weights.csv"):
         found, due = numbers(kept.directory, name), numbers(anew.directory, name)
         np.testing.assert_allclose(found, due, rtol=1e-4, atol=1e-5)
-    final, other = (checkpoints.load_final_model(one.directory) for one in (kept, anew))
+    final, other = (checkpoints.load_model(one.directory) for one in (kept, anew))
     assert final.keys() == other.keys()
     torch.testing.assert_close(final, other, rtol=1e-4, atol=1e-5)
     ids = [np.load(one.directory / "predictions.npz")["test/b/id"] for one in (kept, anew)]
@@ -89,7 +89,7 @@ def test_a_moving_average_is_of_the_head_alone(train: Train) -> None:
 def test_frozen_batch_norm_keeps_its_statistics(train: Train, method: str) -> None:
     keys = ("++backbone.freeze_bn=true", f"method={method}", "evaluation.every=1")
     outcome = train(*keys, "training.iterations=2")
-    final = checkpoints.load_final_model(outcome.directory)
+    final = checkpoints.load_model(outcome.directory)
     assert torch.equal(final["conv1.1.running_mean"], torch.zeros(24))
     assert not torch.equal(final["conv1.1.weight"], torch.ones(24))
 

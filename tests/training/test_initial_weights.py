@@ -79,7 +79,7 @@ def test_random_weights_and_the_averaging_method(train) -> None:
 def test_a_run_begins_where_the_file_says(train, weights: Path) -> None:
     """At a learning rate of nearly 0 the final model is the file's but for the head."""
     outcome, _ = train(f"backbone.weights={weights}", "training.learning_rate=1e-12")
-    final = checkpoints.load_final_model(outcome.directory)
+    final = checkpoints.load_model(outcome.directory)
     begun = torch.load(weights, weights_only=True)
     assert final.keys() == resnet18().state_dict().keys()
     torch.testing.assert_close(final["layer4.1.conv2.weight"], begun["layer4.1.conv2.weight"])

@@ -165,7 +165,7 @@ def test_a_run_goes_on_as_if_nothing_had_happened(
     assert f"resumed after iteration {after + 1}" in summary(again)["notes"]
     for name in ("metrics.csv", "weights.csv"):
         assert rows(again, name) == rows(whole, name)
-    final = [checkpoints.load_final_model(run) for run in (again, whole)]
+    final = [checkpoints.load_model(run) for run in (again, whole)]
     assert all(final[0][name].equal(final[1][name]) for name in final[1])
 
 
