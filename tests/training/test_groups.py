@@ -1,6 +1,8 @@
 """Groups of one class each and of very different sizes, as Waterbirds has them."""
 
 import io
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 from rich.console import Console
-from tiny import composed, rows, summary, synthetic_domains
+from tiny import composed, rows, signalled_at, summary, synthetic_domains
 from torch.nn.functional import cross_entropy
 
 from robustmd.config.settings import settled
@@ -27,6 +29,7 @@ SIZES = {  # training images; a twentieth of Waterbirds'
     ("waterbird", "land"): 3,
     ("waterbird", "water"): 53,
 }
+BY_SIZE = "erm data.shares=size"
 NAMES = ["+".join(group) for group in SIZES]
 METHODS = ("erm", "groupdro method.adjustment=0", "groupdro method.adjustment=3", "opt")
 
@@ -49,21 +52,28 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outputs(manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The directories of one run of each of `METHODS`, and of erm by size."""
+def train(manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Four iterations of a method, by default beside the others; returns the run's directory."""
     folder = tmp_path_factory.mktemp("groups")
-    found = {}
-    for method in (*METHODS, "erm data.shares=size"):
+
+    def go(method: str, outputs: Path = folder / "outputs") -> Path:
         config = composed(
             *("data=folder", f"data.manifest={manifest}", "data.group_by=[label,place]"),
             *("training.iterations=4", "training.batch_size=32"),
             *("backbone.width=0.05", "runtime.threads=1", "runtime.device=cpu", "logging.every=1"),
-            *("evaluation.every=4", f"paths.outputs={folder / 'outputs'}"),
+            *("evaluation.every=4", f"paths.outputs={outputs}"),
             *(f"method={method}".split()),
             f"paths.cache={folder / 'cache'}",
         )
-        found[method] = run_module.run(config, Console(file=io.StringIO())).directory
-    return found
+        return run_module.run(config, Console(file=io.StringIO())).directory
+
+    return go
+
+
+@pytest.fixture(scope="module")
+def outputs(train: Callable[..., Path]) -> dict[str, Path]:
+    """The directories of one run of each of `METHODS`, and of erm by size."""
+    return {method: train(method) for method in (*METHODS, BY_SIZE)}
 
 
 def test_every_method_trains_on_groups_of_one_class_each(outputs: dict[str, Path]) -> None:
@@ -107,13 +117,24 @@ def test_the_report_shows_the_worst_group_and_the_sizes(
 def test_shares_by_size_are_said_and_leave_erms_weights_as_they_are(
     outputs: dict[str, Path],
 ) -> None:
-    equal, by_size = (summary(outputs[name]) for name in ("erm", "erm data.shares=size"))
+    equal, by_size = (summary(outputs[name]) for name in ("erm", BY_SIZE))
     assert equal["weights"] == by_size["weights"]
     (note,) = [note for note in by_size["notes"] if "data.shares" in note]
     assert note.endswith(
         "23 of landbird+land, 1 of landbird+water, 1 of waterbird+land, 7 of waterbird+water"
     )
     assert equal["effective_batch"] == by_size["effective_batch"] == 32
+
+
+def test_a_run_with_unequal_shares_goes_on_to_the_same_bytes(
+    outputs: dict[str, Path], train: Callable[..., Path], tmp_path: Path
+) -> None:
+    with signalled_at(1):
+        train(BY_SIZE, tmp_path)
+    cut = train(BY_SIZE, tmp_path)
+    assert summary(cut)["notes"][-1] == "resumed after iteration 2"
+    for name in ("metrics.csv", "weights.csv"):
+        assert rows(cut, name) == rows(outputs[BY_SIZE], name)
 
 
 def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
@@ -124,7 +145,8 @@ def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
     draw = batches.draw(0)
     images, labels = pool.gather(draw)
     logits = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
-    learner = SimpleNamespace(training_logits=lambda _: logits)
+    each = partial(cross_entropy, reduction="none")
+    learner = SimpleNamespace(training_logits=lambda _: logits, loss=each)
     parts = SimpleNamespace(learner=learner, pool=pool)
     found = batch_losses(parts, images, labels, draw)  # type: ignore[arg-type]
     due = [cross_entropy(logits[part], labels[part]) for part in (slice(3), slice(3, 12))]
