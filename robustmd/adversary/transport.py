@@ -1,5 +1,6 @@
 """Entropic optimal transport as a regularizer."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -24,7 +25,8 @@ class EntropicOT(Regularizer):
     elsewhere than at p = q.
 
     P is found by Sinkhorn's iteration in the log domain, each time from the potentials that the
-    last `ascent_direction` left in a buffer. Share no instance between adversaries.
+    last `ascent_direction` left in a buffer. Share no instance between adversaries. A sweep takes
+    O(K²) with a cost of one's own and O(K) with M = 1 − I, for which no matrix is made.
 
     | symbol | argument | range                                                                    |
     |--------|----------|--------------------------------------------------------------------------|
@@ -36,7 +38,7 @@ class EntropicOT(Regularizer):
         marginal_error: ‖Pᵀ1 − q‖₁ that the last `ascent_direction` left, a scalar on the device.
     """
 
-    cost: Tensor
+    scaled_cost: Tensor | None
     potential: Tensor
     marginal_error: Tensor
 
@@ -56,18 +58,18 @@ class EntropicOT(Regularizer):
             raise ValueError(
                 f"this EntropicOT has {self.num_domains} domains, not {num_domains}: make another."
             )
-        rows = self._rows or [
-            [float(i != j) for j in range(num_domains)] for i in range(num_domains)
-        ]
-        if len(rows) != num_domains:
+        rows = self._rows
+        if rows is not None and len(rows) != num_domains:
             raise ValueError(
                 f"cost is {len(rows)}×{len(rows)}; it must be {num_domains}×{num_domains}."
             )
-        cost = torch.tensor(rows, dtype=precise_dtype(device or torch.get_default_device()))
+        device = device or torch.get_default_device()
+        zeros = torch.zeros(num_domains, dtype=precise_dtype(device), device=device)
+        scaled = None if rows is None else zeros.new_tensor(rows) * self.nu
         self.num_domains = num_domains
-        self.register_buffer("cost", cost.to(device), persistent=False)
-        self.register_buffer("potential", torch.zeros_like(self.cost[0]))
-        self.register_buffer("marginal_error", torch.zeros_like(self.cost[0, 0]))
+        self.register_buffer("scaled_cost", scaled, persistent=False)  # νM; None: M = 1 − I
+        self.register_buffer("potential", zeros)
+        self.register_buffer("marginal_error", torch.zeros_like(zeros[0]))
 
     def value(self, p: Tensor, q: Tensor) -> Tensor:
         """D((1−ε)p + ε/K ‖ q) by the dual; an error of δ in the marginals costs O(δ²)."""
@@ -88,33 +90,50 @@ class EntropicOT(Regularizer):
 
     def best_response(self, losses: Tensor, q: Tensor, lam: float) -> Tensor:
         """p_i = Σ_j q_j softmax_i((2ν/λ) f_i − ν M_ij)."""
-        return torch.softmax(self._tilted(losses, lam), dim=0) @ q
+        # Above the largest loss: what is added to all moves nothing, and a tiny λ would round it.
+        tilt, columns = self._tilted(losses - losses.amax(), lam)
+        return torch.exp(tilt + self._log_rows(finite_log(q) - columns))
 
     def best_value(self, losses: Tensor, q: Tensor, lam: float) -> Tensor:
         """(λ/2ν) Σ_j q_j (log Σ_i exp((2ν/λ) f_i − ν M_ij) − log q_j)."""
-        columns = torch.logsumexp(self._tilted(losses, lam), dim=0)
+        _, columns = self._tilted(losses, lam)
         return (torch.dot(q, columns) - torch.xlogy(q, q).sum()) * (lam / 2 / self.nu)
 
-    def _tilted(self, losses: Tensor, lam: float) -> Tensor:
-        """(2ν/λ) f_i − ν M_ij."""
+    def _tilted(self, losses: Tensor, lam: float) -> tuple[Tensor, Tensor]:
+        """(2ν/λ) f_i, and for every j log Σ_i exp((2ν/λ) f_i − ν M_ij)."""
         self.prepare(losses.shape[-1], losses.device)
-        return torch.sub(losses.unsqueeze(1) * (2 / lam), self.cost.to(losses.dtype)) * self.nu
+        tilt = losses * (2 * self.nu / lam)
+        return tilt, self._log_columns(tilt)
 
     def _solve(self, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sinkhorn: ((1−ε)p + ε/K, u with α* = −u/ν up to a constant, ‖Pᵀ1 − q‖₁).
 
-        log P = u_i + v_j − νM_ij is kept whole: scaling its columns (rows) to sum to q (p) is a
-        log-softmax. u is scaled so that D = u·p/ν, the dual's value.
+        log P = u_i + v_j − νM_ij; v (u) is chosen so that its columns (rows) sum to q (p). u is
+        shifted so that D = u·p/ν, the dual's value.
         """
         self.prepare(p.shape[-1], p.device)
         interior = p * (1 - _BORDER) + _BORDER / self.num_domains
-        log_p = interior.log().unsqueeze(1)
-        log_q = finite_log(q)
-        scaled_cost = self.cost.to(p.dtype) * self.nu
-        log_plan = self.potential.to(p.dtype).unsqueeze(1) - scaled_cost
+        log_p, log_q = interior.log(), finite_log(q)
+        u = self.potential.to(p.dtype)
         for _ in range(self.sweeps):
-            log_plan = torch.log_softmax(log_plan, dim=0) + log_q
-            log_plan = torch.log_softmax(log_plan, dim=1) + log_p
-        error = (log_plan.exp().sum(dim=0) - q).abs().sum()
-        # u_i + v_j = log P_ij + νM_ij; weighting by q gives u_i + v·q, so that p·u is u·p + v·q.
-        return interior, (log_plan + scaled_cost) @ q, error
+            v = log_q - self._log_columns(u)
+            u = log_p - self._log_rows(v)
+        error = (torch.exp(v + self._log_columns(u)) - q).abs().sum()
+        return interior, u + torch.dot(v, q), error
+
+    def _log_columns(self, u: Tensor) -> Tensor:
+        """log Σ_i exp(u_i − νM_ij) for every j, [K]."""
+        if self.scaled_cost is None:
+            return self._log_unit(u)
+        return torch.logsumexp(u.unsqueeze(1) - self.scaled_cost.to(u.dtype), dim=0)
+
+    def _log_rows(self, v: Tensor) -> Tensor:
+        """log Σ_j exp(v_j − νM_ij) for every i, [K]."""
+        if self.scaled_cost is None:
+            return self._log_unit(v)
+        return torch.logsumexp(v - self.scaled_cost.to(v.dtype), dim=1)
+
+    def _log_unit(self, u: Tensor) -> Tensor:
+        """Either of them for M = 1 − I: e^{−ν} Σ_i exp(u_i) + (1 − e^{−ν}) exp(u_j)."""
+        everywhere = torch.logsumexp(u, dim=0) - self.nu
+        return torch.logaddexp(u + math.log(-math.expm1(-self.nu)), everywhere)

@@ -17,11 +17,11 @@ def vector(values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def plan(regularizer, p, q):
+def plan(regularizer, cost, p, q):
     """P from the potentials, by the formula of the class's docstring (any α, β up to constants)."""
     zero = torch.zeros(4, dtype=torch.float64)
     alpha = regularizer.ascent_direction(zero, vector(p), vector(q), 2.0) / (1 - EPS)
-    kernel = torch.exp(-regularizer.nu * (regularizer.cost + alpha[:, None]))
+    kernel = torch.exp(-regularizer.nu * (vector(cost) + alpha[:, None]))
     return (kernel * (vector(q) / kernel.sum(dim=0))).numpy()
 
 
@@ -34,7 +34,7 @@ def test_value_and_plan_agree_with_pot(cost, nu, p):
     theirs = ot.sinkhorn(inside, Q, cost, reg=1 / nu, method="sinkhorn_log", stopThr=1e-15)
     value = (theirs * cost).sum() + (theirs * np.log(theirs)).sum() / nu
     assert float(regularizer.value(vector(p), vector(Q))) == pytest.approx(value, abs=1e-9)
-    assert np.abs(plan(regularizer, p, Q) - theirs).max() < 1e-9
+    assert np.abs(plan(regularizer, cost, p, Q) - theirs).max() < 1e-9
 
 
 def test_a_holed_prior_agrees_with_pot_on_its_support():
@@ -44,9 +44,23 @@ def test_a_holed_prior_agrees_with_pot_on_its_support():
     theirs = ot.sinkhorn(inside, q[on], COST[:, on], reg=0.5, method="sinkhorn_log", stopThr=1e-15)
     value = (theirs * COST[:, on]).sum() + (theirs * np.log(theirs)).sum() / 2
     assert float(regularizer.value(vector(p), vector(q))) == pytest.approx(value, abs=1e-9)
-    ours = plan(regularizer, p, q)
+    ours = plan(regularizer, COST, p, q)
     assert np.abs(ours[:, on] - theirs).max() < 1e-9
     assert (ours[:, ~on] == 0).all()
+
+
+@pytest.mark.parametrize("nu", [1e-9, 0.5, 4.0, 60.0])
+def test_the_closed_form_of_unit_costs_is_the_matrix_of_unit_costs(nu):
+    p, q, f = vector([0.1, 0.2, 0.7, 0.0]), vector([0.5, 0.0, 0.3, 0.2]), vector([3.0, 0, 1, 2])
+    short, whole = EntropicOT(nu=nu), EntropicOT(UNIT.tolist(), nu=nu)
+    for _ in range(3):  # from the last potentials
+        ours, theirs = short.evaluate(f, p, q, 0.3), whole.evaluate(f, p, q, 0.3)
+        assert ours[0].item() == pytest.approx(theirs[0].item(), rel=1e-12)
+        assert ours[1].tolist() == pytest.approx(theirs[1].tolist(), rel=1e-9)
+    assert float(short.marginal_error) == pytest.approx(float(whole.marginal_error), abs=1e-12)
+    best = short.best_response(f, q, 0.3)
+    assert best.tolist() == pytest.approx(whole.best_response(f, q, 0.3).tolist(), abs=1e-14)
+    assert best.sum().item() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.0, 3.0])
