@@ -10,6 +10,7 @@ from tiny import composed, synthetic_domains
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.examples import VARIANTS
+from robustmd.registry import AUGMENTATIONS
 from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import build_learner
@@ -42,16 +43,22 @@ def domains() -> DomainSet:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("drawn", "share"), [(None, None), (2, None), (None, 3)])
+@pytest.mark.parametrize(
+    ("drawn", "share", "augment"),
+    [(None, None, "none"), (2, None, "none"), (None, 3, "none"), (None, None, "standard")],
+)
 def test_the_same_batch_without_making_the_host_wait(
-    cuda: torch.device, drawn: int | None, share: int | None
+    cuda: torch.device, drawn: int | None, share: int | None, augment: str
 ) -> None:
     """share: of the first domain, where the others have 1 each; None: all have the same."""
-    found = domains()
+    found, augmentation = domains(), AUGMENTATIONS.get(augment)
     shares = [share] + [1] * (len(found) - 1) if share else None
-    batches = BatchStream({d.name: d.train for d in found}, 40, 0, drawn, shares)
+    train = {d.name: d.train for d in found}
+    batches = BatchStream(train, 40, 0, drawn, shares, augmentation)
     on_cpu, on_cuda = (
-        TrainingPool([*resident_splits(found, device)["train"].values()], batches.counts)
+        TrainingPool(
+            [*resident_splits(found, device)["train"].values()], batches.counts, augmentation
+        )
         for device in (torch.device("cpu"), cuda)
     )
     for iteration in range(3):
