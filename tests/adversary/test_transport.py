@@ -109,19 +109,6 @@ def test_potentials_do_not_drift_over_many_updates():
     assert (regularizer.potential - settled).abs().max() < 1e-12
 
 
-def test_it_takes_float32_weights_as_they_come_from_an_adversary():
-    adversary = ProjectedAscent(4, EntropicOT(), 1.0, c=1.0)
-    q = adversary.prior.float()
-    for result in (
-        EntropicOT().value(adversary.weights, q),
-        EntropicOT().ascent_direction(torch.ones(4), adversary.weights, q, 1.0),
-        EntropicOT().best_response(torch.ones(4), q, 1.0),
-        EntropicOT().best_value(torch.ones(4), q, 1.0),
-    ):
-        assert result.dtype == torch.float32
-        assert result.isfinite().all()
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
