@@ -56,18 +56,17 @@ def replaced(images: Tensor, chance: Tensor) -> Tensor:
 
 
 def recoloured(images: Tensor, chance: Tensor) -> Tensor:
-    """float [n, 3, H, W] in 0..255: b·(c·C·x + (1 − c)·x̄), x̄ the mean of the image's numbers and C
-    a pixel's turn about the gray axis, its distance from there times s. chance: [n, 4]."""
+    """float [n, 3, H, W]: b·(c·C·x + (1 − c)·x̄), x̄ the mean of the image's numbers and C a pixel's
+    turn about the gray axis, its distance from there times s. chance: [n, 4]."""
     import torch  # noqa: PLC0415 - settings are checked without it
 
-    count, _, height, width = images.shape
     bright, contrast, saturation = (1 + STRENGTH * (chance[:, :3] * 2 - 1)).unbind(1)
     angle = (chance[:, 3] * 2 - 1) * (2 * math.pi * HUE)
     cos, sin = saturation * angle.cos() / 3, saturation * angle.sin() / math.sqrt(3)
     own, next_one, last = 1 / 3 + 2 * cos, 1 / 3 - cos - sin, 1 / 3 - cos + sin
-    rows = [[own, last, next_one], [next_one, own, last], [last, next_one, own]]  # transposed
+    rows = [[own, next_one, last], [last, own, next_one], [next_one, last, own]]
     turn = torch.stack([torch.stack(row, dim=1) for row in rows], dim=1)
     mean = images.mean((1, 2, 3)) * ((1 - contrast) * bright)
-    flat = images.permute(0, 2, 3, 1).reshape(count, height * width, 3)
-    mixed = torch.baddbmm(mean[:, None, None], flat, turn * (contrast * bright)[:, None, None])
-    return mixed.clamp_(0, 255).view(count, height, width, 3).permute(0, 3, 1, 2)
+    turn *= (contrast * bright)[:, None, None]
+    mixed = torch.baddbmm(mean[:, None, None], turn, images.flatten(2))
+    return mixed.view_as(images)

@@ -85,7 +85,7 @@ def test_the_crop_is_a_part_enlarged_and_the_turn_is_torchvisions() -> None:
 def test_colours_by_hand() -> None:
     x = IMAGES.float()
     bright = recoloured(x, drawn(brightness=1.0)[:, 6:])
-    torch.testing.assert_close(bright, (1.3 * x).clamp(max=255))
+    torch.testing.assert_close(bright, 1.3 * x)
     mean = x.mean((1, 2, 3), keepdim=True)
     flat = recoloured(x, drawn(contrast=0.0)[:, 6:])
     torch.testing.assert_close(flat, 0.7 * x + 0.3 * mean, atol=1e-3, rtol=0)
