@@ -1,6 +1,7 @@
 """The examples run, with few steps, and do what they say."""
 
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 from robustmd.adversary import TopK
 from robustmd.commands import train
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture
@@ -24,6 +26,18 @@ def test_every_example_is_here():
     for path in EXAMPLES.glob("*.py"):
         assert f'example("{path.stem}")' in tested
         assert f"python {path.name}" in path.read_text("utf-8").replace("examples/", "")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/own_loop.md"])
+def test_the_loop_on_the_page_runs(page):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    (loop,) = (block for block in blocks if "for inputs" in block)
+    model = torch.nn.Linear(3, 2)
+    batches = [(torch.randn(8, 3), torch.arange(8) % 2, torch.arange(8) // 4)] * 3
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    names = {"model": model, "batches": batches, "optimizer": optimizer}
+    exec(loop, names)
+    assert int(names["adversary"].steps) == 3
 
 
 def test_a_loop_of_ones_own_leans_to_the_noisy_domain(example):
