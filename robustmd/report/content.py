@@ -18,7 +18,7 @@ from robustmd.report.missing import Missing, missing_runs, missing_sheet
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.regret import RegretRow, regret_rows, regret_sheet, unreadable_regrets
-from robustmd.report.run_list import RunEntry, left_out_entry, runs_sheet, section_entries
+from robustmd.report.run_list import RunEntry, runs_sheet, section_entries
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.report.table import Table, build_table
@@ -113,8 +113,7 @@ class SectionReport:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `outputs` is resolved, `problems` are in the order of their paths, `entries` every
-    run directory: those of the sections, then those that are in none."""
+    """All of it. `outputs` is resolved, `problems` are in the order of their paths."""
 
     outputs: Path
     out: Path
@@ -123,7 +122,6 @@ class Report:
     sections: tuple[SectionReport, ...]
     leave_one_out: tuple[LeaveOneOut, ...]
     problems: tuple[Problem, ...]
-    entries: tuple[RunEntry, ...]
 
 
 def table_files(table: Table) -> dict[str, Sequence[Sheet]]:
@@ -172,13 +170,8 @@ def make_report(
     own = own_folders(out, (section.folder for section in found))
     problems = _relevant((*collection.problems, *left_out, *unreadable), own, data)
     made = tuple(_section_report(s, selection, spread, left_out) for s in found)
-    entries = [entry for one in made for entry in one.entries]
-    listed = {entry.path for entry in entries}
-    for problem in problems:
-        if problem.scope == "run" and problem.path not in listed:
-            entries.append(left_out_entry(problem))
     apart = leave_one_out(found, selection, spread)
-    return Report(collection.outputs, out, selection, spread, made, apart, problems, tuple(entries))
+    return Report(collection.outputs, out, selection, spread, made, apart, problems)
 
 
 def _section_report(

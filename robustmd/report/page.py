@@ -12,7 +12,7 @@ from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
-from robustmd.report.run_list import RunEntry, entries_sheet
+from robustmd.report.run_list import entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
 from robustmd.report.sheet import VERDICTS, WARNED, Field, Sheet, field, make_sheet
 
@@ -115,12 +115,6 @@ def licence_lines(section: Section) -> list[str]:
     ]
 
 
-def unlisted(report: Report) -> list[RunEntry]:
-    """Run directories of no table."""
-    listed = {entry.path for one in report.sections for entry in one.entries}
-    return [entry for entry in report.entries if entry.path not in listed]
-
-
 def settings_sheet(groups: Sequence[Group]) -> Sheet:
     """A row for each method, a column for each setting in which they differ."""
 
@@ -139,7 +133,6 @@ _FUNCTIONS = (
     verdict,
     protocol,
     licence_lines,
-    unlisted,
     entries_sheet,
     problems_sheet,
     settings_sheet,

@@ -3,7 +3,6 @@ those that are in a table."""
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from robustmd.report.messages import said
 from robustmd.report.names import is_many
 from robustmd.report.quantities import Quantity, table_quantities
 from robustmd.report.selection import Selected
-from robustmd.report.settings_key import UNSET, differing, settings_of, short_key, shown_value
 from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
 from robustmd.runs import files
 from robustmd.runs.run import Problem, Run
@@ -22,17 +20,15 @@ from robustmd.runs.run import Problem, Run
 LINKED = (files.CONFIG, files.METRICS, files.WEIGHTS, files.SUMMARY, files.ENVIRONMENT, files.LOG)
 
 
-@dataclass(frozen=True)
-class RunEntry:
+class RunEntry(NamedTuple):
     """One run directory. `label` is its row, `reason` why it is in no table; `run` is None where
-    it cannot be read. `keys`: the settings that are not the same in all rows of its table."""
+    it cannot be read."""
 
     path: Path
     label: str
     seed: int | None
     run: Run | None
     reason: str = ""
-    keys: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -44,14 +40,6 @@ class RunEntry:
             return Cell(NOTHING, (None,))
         return Cell(seconds_text(total_seconds(self.run)), (total_seconds(self.run),))
 
-    @property
-    def differences(self) -> str:
-        if self.run is None:
-            return NOTHING
-        settings = settings_of(self.run)
-        pairs = ((key, shown_value(settings.get(key, UNSET), key)) for key in self.keys)
-        return ", ".join(f"{short_key(key)}={value}" for key, value in pairs) or NOTHING
-
 
 def section_entries(section: Section, others: Iterable[Problem] = ()) -> tuple[RunEntry, ...]:
     """Those on one table's domains, by row and seed, those without a row at the end.
@@ -60,24 +48,16 @@ def section_entries(section: Section, others: Iterable[Problem] = ()) -> tuple[R
         section: the table's runs.
         others: more that are left out of it, such as runs that are there twice.
     """
-    keys = tuple(differing(group.settings for group in section.groups))
     labels = {p.path: group.label for group in section.groups for p in group.unfinished}
     found = [
-        RunEntry(run.path, group.label, run.seed, run, keys=keys)
+        RunEntry(run.path, group.label, run.seed, run)
         for group in section.groups
         for run in group.runs
     ]
-    for problem in (*section.unfinished, *others):
-        found.append(left_out_entry(problem, keys, labels.get(problem.path)))
+    for one in (*section.unfinished, *others):
+        label = labels.get(one.path) or (one.run.label if one.run else NOTHING)
+        found.append(RunEntry(one.path, label, seed_of(one), one.run, one.reason))
     return tuple(found)
-
-
-def left_out_entry(
-    problem: Problem, keys: tuple[str, ...] = (), label: str | None = None
-) -> RunEntry:
-    """A run that is in no table, with what is known of it."""
-    named = label or (problem.run.label if problem.run else "")
-    return RunEntry(problem.path, named, seed_of(problem), problem.run, problem.reason, keys)
 
 
 def entries_sheet(found: Iterable[RunEntry], outputs: Path, out: Path, name: str) -> Sheet:
@@ -87,12 +67,11 @@ def entries_sheet(found: Iterable[RunEntry], outputs: Path, out: Path, name: str
         return Cell(one.path.relative_to(outputs).as_posix(), links=_links(one.path, out))
 
     fields = [
-        field("run", lambda one: one.label or NOTHING),
+        field("run", lambda one: one.label),
         field("seed", lambda one: one.seed),
         field("status", lambda one: one.status),
         field("seconds", lambda one: one.seconds, "seconds", kind="number"),
         field("device", lambda one: one.run.device if one.run else NOTHING),
-        field("settings that differ", lambda one: one.differences),
         field("files", linked, kind="code"),
         field("why", lambda one: one.reason, kind="long"),
     ]

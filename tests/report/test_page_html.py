@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from robustmd.report.page import SCRIPT, policy
+from robustmd.report.page import policy
 from robustmd.report.renderers import html_templates, markdown_templates
 from robustmd.report.report import write_report
 
@@ -156,32 +156,6 @@ def test_the_licences_are_printed(outputs, tmp_path):
 def test_what_a_template_shows_is_text(templates, shown):
     template = templates().from_string('<i title="{{ text }}">{{ text }}</i>')
     assert template.render(text='<b>"\u202e\n*') == shown
-
-
-NODE_TABLE = """
-const cell = (text, value) =>
-  ({ dataset: value === undefined ? {} : { value }, textContent: text });
-const rows = [["even", "80"], ["opt", "9.5"], ["kl", ""], ["ot", "100"]]
-  .map(([name, value]) => ({ name, cells: [cell(name), cell("x", value)] }));
-const body = { rows, append(...given) { this.rows = given; } };
-const parent = { cells: [] };
-const th = { cellIndex: 1, dataset: { first: "descending" }, ariaSort: null, parentNode: parent,
-  closest: () => ({ tBodies: [body] }), removeAttribute() { this.ariaSort = null; },
-  setAttribute(_, value) { this.ariaSort = value; } };
-parent.cells.push(th);
-let click;
-globalThis.document = { querySelectorAll: () =>
-  [{ addEventListener: (_, f) => { click = f; }, closest: () => th }] };
-"""
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed here")
-def test_the_script_sorts_numbers_with_empty_ones_last(tmp_path):
-    script = tmp_path / "sort.js"
-    show = 'click(); console.log(body.rows.map((r) => r.name).join(" "), th.ariaSort);\n'
-    script.write_text(NODE_TABLE + SCRIPT + show * 2, "utf-8")
-    done = subprocess.run(["node", script], capture_output=True, text=True, check=True, timeout=30)
-    assert done.stdout.splitlines() == ["ot even opt kl descending", "opt even ot kl ascending"]
 
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
