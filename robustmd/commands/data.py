@@ -39,18 +39,14 @@ def main(arguments: Sequence[str]) -> int:
     name = given.words[0] if given.words and "=" not in given.words[0] else None
     overrides = given.words[0 if name is None else 1 :]
     for override in overrides:
-        key = override.partition("=")[0]
-        if "=" not in override or not any(key == k or key.startswith(f"{k}.") for k in OVERRIDES):
-            raise UserError(f"{override}: data takes key=value with data.…, paths.… and seed")
-        if key == "data":
+        if override.startswith("data="):
             raise UserError(
                 f"{override}: the data set is named without data=, as robustmd data digits"
             )
     if name is None:
-        if given.check:
-            raise UserError("--check: say of which data set, as robustmd data digits --check")
-        if given.show is not None:
-            raise UserError(f"--show {given.show}: say of which data set, as robustmd data digits")
+        if given.check or given.show is not None:
+            flag = "--check" if given.check else f"--show {given.show}"
+            raise UserError(f"{flag}: say of which data set, as robustmd data digits {flag}")
         return _list(_config(overrides))
     form = None if given.show is None else _form(given.show)
     return _show(_config([f"data={name}", *overrides]), given.show, form, check=given.check)
@@ -91,8 +87,9 @@ def _config(overrides: Sequence[str]) -> Config:
     """Composed and checked as train does it."""
     from robustmd.config.composing import composed_config  # noqa: PLC0415
     from robustmd.config.settings import validate  # noqa: PLC0415 - not needed for --help
-    from robustmd.config.typed import typed  # noqa: PLC0415
+    from robustmd.config.typed import check_taken, typed  # noqa: PLC0415
 
+    check_taken(overrides, OVERRIDES, "data")
     config = typed(composed_config(overrides))
     validate(config)
     return config

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from robustmd.config import settings
 from robustmd.config.loading import load_domains
-from robustmd.config.typed import typed_from_file
+from robustmd.config.typed import check_taken, typed_from_file
 from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
@@ -26,11 +26,7 @@ from robustmd.runs.writer import RunDirectory
 from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
 from robustmd.training.pool import resident_splits
-from robustmd.training.records import (
-    allow_tf32,
-    choose_device,
-    resolve_precision,
-)
+from robustmd.training.records import allow_tf32, choose_device, resolve_precision
 from robustmd.training.run_model import run_model
 
 # What does not make it another model or another data set:
@@ -66,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     if config.runtime.threads is not None:
         torch.set_num_threads(config.runtime.threads)
     domains = load_domains(config, console.print)
-    _check_data(directory, domains)
+    check_data(path, directory.record(files.ENVIRONMENT) or {}, domains)
     facts = BackboneFacts.of(domains)
     summary = directory.record(files.SUMMARY) or {}
     model = run_model(directory.path, summary, config.backbone, facts, MODELS[given.model])
@@ -87,20 +83,18 @@ def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Confi
     found = directory.record(files.CONFIG)
     if found is None:
         raise UserError(f"{directory.path}: no run directory (it has no readable config.yaml)")
-    for override in overrides:
-        key = override.partition("=")[0]
-        if "=" not in override or not any(key == c or key.startswith(f"{c}.") for c in CHANGEABLE):
-            raise UserError(f"{override}: evaluate takes key=value with {', '.join(CHANGEABLE)}")
+    check_taken(overrides, CHANGEABLE, "evaluate")
     config = typed_from_file(found, overrides)
     settings.validate(config)
     return config
 
 
-def _check_data(directory: RunDirectory, domains: DomainSet) -> None:
-    recorded = (directory.record(files.ENVIRONMENT) or {}).get("data_fingerprint")
+def check_data(path: Path, environment: Mapping[str, Any], domains: DomainSet) -> None:
+    """Are they the bytes that the run in `path` was trained on? Raises UserError."""
+    recorded = environment.get("data_fingerprint")
     if recorded != domains.fingerprint:
         raise UserError(
-            f"{directory.path}: was trained on other data (fingerprint {str(recorded)[:12]}, "
+            f"{path}: was trained on other data (fingerprint {str(recorded)[:12]}, "
             f"found {domains.fingerprint[:12]}); give the right folder with paths.data=FOLDER"
         )
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from robustmd.commands.evaluate import check_data
 from robustmd.config import settings
 from robustmd.config.loading import load_domains
-from robustmd.config.typed import typed_from_file
+from robustmd.config.typed import check_taken, typed_from_file
 from robustmd.console import make_console
 from robustmd.errors import UserError
 from robustmd.runs.comparison import (
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     console = make_console()
     old = _finished(Path(given.run))
     config = _config(old, given.overrides)
-    _check_data(old, config)
+    check_data(old.path, old.environment, load_domains(config, lambda _: None))
     out = given.out or Path(tempfile.mkdtemp(prefix="robustmd-reproduce-"))
     if out.resolve() == _tree(old.path):
         raise UserError(f"--out {out}: holds the run itself; name another folder")
@@ -100,25 +101,11 @@ def _finished(path: Path) -> Run:
 
 
 def _config(old: Run, overrides: Sequence[str]) -> settings.Config:
-    for override in overrides:
-        key = override.partition("=")[0]
-        if "=" not in override or not any(key == c or key.startswith(f"{c}.") for c in CHANGEABLE):
-            raise UserError(f"{override}: reproduce takes key=value with {', '.join(CHANGEABLE)}")
+    check_taken(overrides, CHANGEABLE, "reproduce")
     config = typed_from_file(old.config, overrides)
     config.force, config.resume, config.extend = False, True, False
     settings.validate(config)
     return config
-
-
-def _check_data(old: Run, config: settings.Config) -> None:
-    """Before hours of training: are the bytes the same?"""
-    found = load_domains(config, lambda _: None).fingerprint
-    recorded = str(old.environment.get("data_fingerprint"))
-    if found != recorded:
-        raise UserError(
-            f"{old.path}: was trained on other data (fingerprint {recorded[:12]}, found "
-            f"{found[:12]}); give the right folder with paths.data=FOLDER"
-        )
 
 
 def _tree(run: Path) -> Path:

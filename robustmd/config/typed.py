@@ -113,6 +113,14 @@ def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> 
     return typed(cast("DictConfig", merged))
 
 
+def check_taken(overrides: Sequence[str], allowed: Sequence[str], command: str) -> None:
+    """Refuse all but key=value with keys of `allowed` or below them. Raises UserError."""
+    for override in overrides:
+        key, sign, _ = override.partition("=")
+        if not sign or not any(key == one or key.startswith(f"{one}.") for one in allowed):
+            raise UserError(f"{override}: {command} takes key=value with {', '.join(allowed)}")
+
+
 def literal(value: Any) -> Any:
     """The same with every reference (`${…}`) in it escaped, so that OmegaConf takes it for text."""
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from robustmd.config.identity import flattened
 from robustmd.config.paths import names_weights
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Config, leaves_of
 from robustmd.errors import printable
@@ -160,20 +161,10 @@ def _from_config(config: Mapping[str, Any]) -> Iterator[str]:
     for group in OPTIONS:
         yield f"{group}={hydra_value(config[group]['name'])}"
     for part in (*OPTIONS, *CHANGING):
-        values = config.get(part)
-        for key, value in _leaves(values if isinstance(values, Mapping) else {}, part):
-            if key != f"{part}.name":
+        for key, value in flattened(config.get(part), part):
+            if key not in (part, f"{part}.name"):
                 yield f"++{key}={hydra_value(value)}"
     paths = config.get("paths")
     if isinstance(paths, Mapping) and paths.get("data") is not None:
         yield f"paths.data={hydra_value(paths['data'])}"  # where the bytes are that it read
     yield f"seed={config.get('seed', 0)}"
-
-
-def _leaves(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        key = f"{prefix}.{name}"
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, key)
-        else:
-            yield key, value
