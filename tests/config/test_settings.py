@@ -18,13 +18,9 @@ from robustmd.registry import METHODS
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
 OF_METHOD = {
-    "method.adjustment": "groupdro",
     "method.t": "term",
     "method.alpha": "cvar",
-    "method.k": "topk",
-    "method.beta": "vrex",
     "method.reference": "regret",
-    "method.weights": "retrain",
 }
 DOMAINS = ("handwritten", "printed")
 
@@ -33,41 +29,26 @@ DOMAINS = ("handwritten", "printed")
     ("override", "allowed"),
     [
         ("method.lam=0", "a number > 0"),
-        ("method.lam=-1", "a number > 0"),
         ("method.lam=nan", "a number > 0"),
-        ("method.lam=inf", "a number > 0"),
         ("method.lam=abc", "a number > 0"),
         ("method.c=-1", "auto or a number >= 0"),
-        ("method.c=automatic", "auto or a number >= 0"),
         ("method.step=exact", "one of theory, constant"),
-        ("training.iterations=-5", "a whole number >= 1"),
-        ("training.iterations=0", "a whole number >= 1"),
         ("training.iterations=1.5", "a whole number >= 1"),
-        ("training.learning_rate=0", "a number > 0"),
         ("training.momentum=1", "a number in [0, 1)"),
         ("training.weight_decay=-0.5", "a number >= 0"),
         ("training.schedule=poly", "one of constant, cosine, linear, step"),
         ("data.validation=1", "a number in [0, 1)"),
-        ("evaluation.every=0", "a whole number >= 1"),
         ("runtime.device=gpu", "auto, cpu, cuda, cuda:N or mps"),
         ("runtime.threads=0", "a whole number >= 1"),
         ("method.prior=[0.3,0.3]", "a distribution over the domains"),
-        ("method.prior=[1.5,-0.5]", "a distribution over the domains"),
         ("method.prior=[a,b]", "a distribution over the domains"),
         ("seed=-1", "a whole number from 0"),
         ("force=maybe", "true or false"),
-        ("backbone.width=0", "a number > 0"),
-        ("data.size=0", "a whole number from 1 to 4096"),
         ("data.test_share=1", "a number in (0, 1)"),
         ("data.unseen=7", "a list of domains' names"),
-        ("method.adjustment=-1", "a number >= 0"),
         ("method.t=nan", "a number"),
-        ("method.alpha=0", "a number in (0, 1]"),
         ("method.alpha=1.5", "a number in (0, 1]"),
-        ("method.k=0", "a whole number >= 1"),
-        ("method.beta=-2", "a number >= 0"),
         ("method.reference=[a,0]", "null or a list of numbers"),
-        ("method.weights=[0.3,0.3]", "a distribution over the domains"),
     ],
 )
 def test_a_value_out_of_range_names_key_value_and_what_is_allowed(
@@ -83,20 +64,6 @@ def test_a_value_out_of_range_names_key_value_and_what_is_allowed(
     assert message.startswith(key)
     assert allowed in message
     assert value.strip("[]").split(",")[0] in message
-
-
-@pytest.mark.parametrize(
-    ("override", "near"),
-    [("+training.iteratons=5", "training.iterations"), ("+sed=3", "seed")],
-)
-def test_a_new_misspelt_key_is_refused_with_the_nearest(override: str, near: str) -> None:
-    with pytest.raises(UserError, match=f"no such key.*did you mean {near}"):
-        composed(override)
-
-
-def test_a_key_that_the_method_does_not_have_is_refused() -> None:
-    with pytest.raises(UserError, match=r"method.lam: no such key for method=even"):
-        composed("method=even", "+method.lam=0.1")
 
 
 def test_an_unknown_option_is_refused() -> None:
@@ -132,10 +99,6 @@ def test_what_depends_on_the_domains_is_checked_against_them(
         settled(config, DOMAINS)
 
 
-def test_an_individual_may_train_on_a_single_example_a_batch() -> None:
-    settled(composed("method=individual", "training.batch_size=1"), DOMAINS)
-
-
 def test_a_number_of_domains_that_is_drawn_anyhow_makes_no_other_run() -> None:
     def asked(number: object, *overrides: str) -> int | None:
         config = composed(f"training.domains_per_batch={number}", *overrides)
@@ -158,14 +121,6 @@ def test_as_many_domains_are_drawn_as_there_can_be(
     assert settled(config, [str(k) for k in range(count)]).domains_per_batch == drawn
 
 
-def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
-    with pytest.raises(UserError, match=r"method\.eta="):
-        validate(composed("method.step=constant"))
-    with pytest.raises(UserError, match=r"method\.eta="):
-        validate(composed("method.eta=0.1"))
-    validate(composed("method.step=constant", "method.eta=0.1"))
-
-
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -174,10 +129,12 @@ def test_a_constant_step_needs_its_size_and_no_other_step_has_one() -> None:
         ["method=minimax", "method.step=constant", "method.eta=0.1", "method.gamma=3"],
         ["method=best_response", "method.nu=3"],
         ["method=best_response", "method.regularizer=none", "method.prior=[0.4,0.6]"],
+        ["method.step=constant"],
+        ["method.eta=0.1"],
     ],
 )
-def test_a_value_that_nothing_would_read_is_refused(overrides: list[str]) -> None:
-    with pytest.raises(UserError, match="leave it out"):
+def test_keys_that_do_not_go_together_are_refused(overrides: list[str]) -> None:
+    with pytest.raises(UserError, match=r"leave it out|needs its size"):
         validate(composed(*overrides))
 
 
@@ -275,16 +232,10 @@ def test_what_changes_no_number_is_not_in_the_identity() -> None:
         "resume=false",
     )
     assert number_changing(as_dict(same)) == plain
+    assert plain["method"] == {"name": "opt"}  # a key that is added later orphans no old run
+    assert "momentum" not in plain["training"]
     for override in ("method.lam=2", "training.momentum=0", "evaluation.every=7"):
         assert number_changing(as_dict(composed(override))) != plain
-
-
-def test_keys_at_their_recorded_default_are_left_out() -> None:
-    """So that a key that is added later does not orphan old runs."""
-    identity = number_changing(as_dict(composed()))
-    assert identity["method"] == {"name": "opt"}
-    assert "momentum" not in identity["training"]
-    assert identity["training"]["learning_rate"] == 0.03
 
 
 def test_recorded_defaults_never_change() -> None:
@@ -357,13 +308,6 @@ def test_a_path_that_leads_nowhere_is_one_line(key: str, given: str, words: str)
         composed("data=folder", f'{key}="{given}"')
     assert str(error.value).startswith(key)
     assert "\n" not in str(error.value)
-
-
-def test_weights_are_a_path_like_any_other() -> None:
-    with pytest.raises(
-        UserError, match=r"backbone\.weights=~nobody_of_this_name/x\.pt: there is no"
-    ):
-        composed("backbone=resnet18", "backbone.weights='~nobody_of_this_name/x.pt'")
 
 
 def test_a_user_without_a_home_gives_the_folders_that_are_needed(

@@ -10,7 +10,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from robustmd.config.identity import canonical, config_hash, run_folder
+from robustmd.config.identity import config_hash, run_folder
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints, files
 from robustmd.runs.writer import RunDirectory
@@ -56,12 +56,6 @@ def test_order_and_the_kind_of_number_do_not_matter(config: dict[str, Any]) -> N
         for key, v in reversed(config.items())
     }
     assert config_hash(config) == config_hash(floats)
-
-
-@given(scalars, scalars)
-def test_other_values_are_other_runs(one: Any, other: Any) -> None:
-    same = canonical(one) == canonical(other) and isinstance(one, bool) == isinstance(other, bool)
-    assert (config_hash({"a": one}) == config_hash({"a": other})) == same
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
@@ -166,8 +160,3 @@ def test_a_final_model_is_loaded_as_data_only(
     with pytest.raises(UserError, match="cannot be read as a checkpoint"):
         checkpoints.load_model(run.path)
     assert not (tmp_path / "evil").exists()
-
-
-def test_a_missing_final_model_is_said(run: RunDirectory) -> None:
-    with pytest.raises(UserError, match="no final model"):
-        checkpoints.load_model(run.path)
