@@ -57,7 +57,7 @@ class Timm(Library):
         names = (facts.hf_hub_filename,) if facts.hf_hub_filename else FILES
         found = [try_to_load_from_cache(facts.hf_hub_id, name) for name in names]
         there = [path for path in found if isinstance(path, str)]
-        call = f"timm.create_model('{self.model}', pretrained=True)"
+        call = f"import timm; timm.create_model('{self.model}', pretrained=True)"
         return Published(
             Path(there[0] if there else names[0]), f'let timm fetch it: python -c "{call}"'
         )
