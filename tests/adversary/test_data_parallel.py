@@ -8,8 +8,9 @@ import sys
 import pytest
 import torch
 from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
 
-from robustmd.adversary import L2, ProjectedAscent
+from robustmd.adversary import L2, ProjectedAscent, Tilted, domain_means
 
 # Per rank: the mean losses of its examples, and how many of each domain it has.
 MEANS = [[4.0, 1.0, torch.nan], [1.0, 2.0, torch.nan]]
@@ -20,6 +21,24 @@ PRESENT = [True, True, False]
 
 def make() -> ProjectedAscent:
     return ProjectedAscent(3, L2(), 0.5, total_steps=100)
+
+
+def examples(*ranks: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """(inputs [n, 3], domains [n]) of these ranks, as many of each domain as `COUNTS` says."""
+    parts = [torch.repeat_interleave(torch.arange(3), torch.tensor(COUNTS[r])) for r in ranks]
+    inputs = [
+        torch.arange(3.0 * len(part)).view(-1, 3) - r for r, part in zip(ranks, parts, strict=True)
+    ]
+    return torch.cat(inputs), torch.cat(parts)
+
+
+def gradient(model: torch.nn.Module, inputs: torch.Tensor, domains: torch.Tensor) -> list[float]:
+    """Of the weighted loss in a model's weights."""
+    means, counts = domain_means(model(inputs).square().squeeze(1), domains, 3)
+    Tilted(3, 0.01).weighted_loss(means, counts=counts).backward()  # its weights need all means
+    (weight, _) = model.parameters()
+    assert weight.grad is not None
+    return weight.grad.flatten().tolist()
 
 
 def play(rank: int, store: str) -> list[list[float]]:
@@ -36,10 +55,8 @@ def play(rank: int, store: str) -> list[list[float]]:
         losses = torch.tensor(MEANS[rank]) + rank * broken
         adversary.update(losses, counts=torch.tensor(COUNTS[rank]), group=group)
         seen.append([*adversary.weights.tolist(), float(adversary.skipped)])
-    own = torch.tensor(MEANS[rank], requires_grad=True)
-    make().weighted_loss(own, counts=torch.tensor(COUNTS[rank]), group=group).backward()
-    assert own.grad is not None
-    seen.append(own.grad.tolist())
+    torch.manual_seed(0)
+    seen.append(gradient(DistributedDataParallel(torch.nn.Linear(3, 1)), *examples(rank)))
     distributed.destroy_process_group()
     return seen
 
@@ -51,16 +68,15 @@ def test_two_processes_have_the_weights_of_one_with_all_examples(tmp_path):
         first = play(0, store)
         assert other.stdout is not None
         second = json.load(other.stdout)
-    shares = torch.tensor([first.pop(), second.pop()])
     assert second == first
     alone, seen = make(), []
     for _ in range(2):
         alone.update(torch.tensor(POOLED), torch.tensor(PRESENT))
         seen.append([*alone.weights.tolist(), 0.0])
+    *first, averaged = first
     assert first == [*seen, [*alone.weights.tolist(), 1.0]]
-    # DDP averages over two: a rank's mean counts as much as its share of the domain's examples.
-    counts = torch.tensor(COUNTS) / 4
-    torch.testing.assert_close(shares / 2, make().weights * counts)
+    torch.manual_seed(0)  # DDP averages the gradients: it is that of all examples at once
+    assert averaged == pytest.approx(gradient(torch.nn.Linear(3, 1), *examples(0, 1)), rel=1e-5)
 
 
 def test_one_process_needs_no_group():
