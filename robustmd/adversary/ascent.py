@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from robustmd.adversary import arguments, schedules
 from robustmd.adversary.base import Adversary
 from robustmd.adversary.regularizers import KL, L2, NoRegularizer, Regularizer
 from robustmd.adversary.simplex import project_simplex
-from robustmd.adversary.steps import StepName, TheoryStep, make_step
+from robustmd.adversary.steps import Constant, StepName, TheoryStep, make_step, spread
 
 
 class ProjectedAscent(Adversary):
@@ -23,17 +23,19 @@ class ProjectedAscent(Adversary):
         step = "constant":  η_t = eta
 
     c = "auto" is Corollary 1's constant. Its μ, the bound on ‖ĥᵗ‖₂, comes from the first losses
-    unless it is given: μ = ‖f̂¹‖₂ + λ max_{p∈Δ} ‖p − q‖₂. For entropic transport the theory's step
-    is a heuristic.
+    unless it is given: μ = ‖f̂¹‖₂ + λ max_{p∈Δ} ‖p − q‖₂. c = "centred" takes ‖f̂¹ − mean f̂¹‖₂ in
+    the place of ‖f̂¹‖₂: neither the projection nor the regret sees a constant added to all losses,
+    so the same proof holds with μ = max_t ‖ĥᵗ − mean ĥᵗ‖₂, and c no longer depends on the losses'
+    level. For entropic transport the theory's step is a heuristic.
 
     | symbol | argument    | range                                                             |
     |--------|-------------|-------------------------------------------------------------------|
     | K      | num_domains | ≥ 1                                                               |
     | D      | regularizer | `L2()` or `EntropicOT()` (`KL()` belongs to `MirrorAscent`)       |
     | λ      | lam         | > 0; small follows the worst domain, large stays near the prior   |
-    | c      | c           | ≥ 0, or "auto"                                                    |
+    | c      | c           | ≥ 0, "auto" or "centred"                                          |
     | μ      | mu          | > 0, or None: from the first losses                               |
-    | T      | total_steps | ≥ 1, the number of updates to come; "auto" needs it               |
+    | T      | total_steps | ≥ 1, the number of updates to come; both words need it            |
     | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                    |
     | η      | eta         | > 0; the constant step needs it                                   |
     """
@@ -44,7 +46,7 @@ class ProjectedAscent(Adversary):
         regularizer: Regularizer,
         lam: float,
         *,
-        c: float | Literal["auto"] = "auto",
+        c: Constant = "auto",
         mu: float | None = None,
         total_steps: int | None = None,
         prior: Sequence[float] | None = None,
@@ -64,8 +66,8 @@ class ProjectedAscent(Adversary):
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         payoff, h = self.regularizer.evaluate(f, self.p, self.prior, self.lam)
         if isinstance(self.step, TheoryStep) and self.step.needs_mu:
-            mu = torch.linalg.vector_norm(f) + self.lam * self.reach
-            self.step.calibrate(mu, self.steps)
+            length = spread(f, 2) if self.step.is_centred else torch.linalg.vector_norm(f)
+            self.step.calibrate(length + self.lam * self.reach, self.steps)
         return project_simplex(self.step.move(self.p, self._aim(f, h), self.steps)), payoff, h
 
     def _aim(self, f: Tensor, h: Tensor) -> Tensor:
@@ -73,7 +75,10 @@ class ProjectedAscent(Adversary):
         return h
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
-        """R(c; μ) of Theorem 3 with μ = max_t ‖ĥᵗ‖₂: for L2 and the theory's step; else None."""
+        """R(c; μ) of Theorem 3, for L2 and the theory's step; else None.
+
+        μ = max_t ‖ĥᵗ‖₂, or the same of ĥᵗ − mean ĥᵗ.
+        """
         if not isinstance(self.regularizer, L2) or not isinstance(self.step, TheoryStep):
             return None
         return schedules.regret_bound(float(self.step.c), mu, self.lam, total_steps)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,7 +10,7 @@ from robustmd.adversary import arguments, schedules
 from robustmd.adversary.base import Adversary
 from robustmd.adversary.regularizers import KL
 from robustmd.adversary.simplex import finite_log
-from robustmd.adversary.steps import StepName, TheoryStep, make_step
+from robustmd.adversary.steps import Constant, StepName, TheoryStep, make_step, spread
 
 
 class MirrorAscent(Adversary):
@@ -25,15 +24,17 @@ class MirrorAscent(Adversary):
 
     p₁ is uniform on the prior's support; q_k = 0 pins p_k = 0. c = "auto" minimises the proved
     bound (`schedules.kl_optimal_c`). Its μ_∞, the bound on ‖ĥᵗ‖_∞, comes from the first losses
-    unless it is given: 2 max f̂¹ + (λ/2) max |log(p₁/q)|.
+    unless it is given: 2 max f̂¹ + (λ/2) max |log(p₁/q)|; for c = "centred" half of how far each of
+    the two ranges takes the place of its largest value, since neither the step nor the regret sees
+    a constant added to ĥ.
 
     | symbol | argument    | range                                                           |
     |--------|-------------|-----------------------------------------------------------------|
     | K      | num_domains | ≥ 1                                                             |
     | λ      | lam         | > 0; small follows the worst domain, large stays near the prior |
-    | c      | c           | ≥ 0, or "auto"                                                  |
+    | c      | c           | ≥ 0, "auto" or "centred"                                        |
     | μ_∞    | mu          | > 0, or None: from the first losses                             |
-    | T      | total_steps | ≥ 1, the number of updates to come; "auto" needs it             |
+    | T      | total_steps | ≥ 1, the number of updates to come; both words need it          |
     | q      | prior       | K weights, ≥ 0, that sum to 1; default uniform                  |
     | η      | eta         | > 0; the constant step needs it                                 |
     """
@@ -46,7 +47,7 @@ class MirrorAscent(Adversary):
         num_domains: int,
         lam: float,
         *,
-        c: float | Literal["auto"] = "auto",
+        c: Constant = "auto",
         mu: float | None = None,
         total_steps: int | None = None,
         prior: Sequence[float] | None = None,
@@ -58,7 +59,9 @@ class MirrorAscent(Adversary):
         self.lam = arguments.positive("lam", lam)
         support = [weight for weight in self.q if weight > 0]
         self.support_size = len(support)
-        self.spread = max(abs(math.log(weight * len(support))) for weight in support)
+        logs = [math.log(weight * len(support)) for weight in support]  # −log(p₁/q)
+        self.reach = max(map(abs, logs))
+        self.centred_reach = (max(logs) - min(logs)) / 2
         # c*(μ_∞/√(log K), λ/2, T); a single domain has nothing to learn and any root does.
         self.root_log = math.sqrt(math.log(len(support))) or 1.0
         scaled_mu = None if mu is None else arguments.positive("mu", mu) / self.root_log
@@ -74,7 +77,10 @@ class MirrorAscent(Adversary):
         h = torch.sub(f, self.log_ratio, alpha=self.lam / 2)
         payoff = torch.dot(self.p, h)  # D = p·log(p/q), so that p·f − (λ/2) D = p·h
         if isinstance(self.step, TheoryStep) and self.step.needs_mu:
-            mu = f.abs().amax() * 2 + self.lam / 2 * self.spread
+            if self.step.is_centred:
+                mu = spread(f, torch.inf) * 2 + self.lam / 2 * self.centred_reach
+            else:
+                mu = f.abs().amax() * 2 + self.lam / 2 * self.reach
             self.step.calibrate(mu / self.root_log, self.steps)
         # The state is log(p/q), not p: a weight that underflows to 0 can come back.
         log_p = torch.log_softmax(
@@ -84,7 +90,10 @@ class MirrorAscent(Adversary):
         return log_p.exp(), payoff, h
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
-        """R_KL(c; μ_∞) with the theory's step, μ_∞ = max_t ‖ĥᵗ‖_∞; None with the constant one."""
+        """R_KL(c; μ_∞) with the theory's step; None with the constant one.
+
+        μ_∞ = max_t ‖ĥᵗ‖_∞, or half of max ĥᵗ − min ĥᵗ.
+        """
         if not isinstance(self.step, TheoryStep):
             return None
         c = float(self.step.c)

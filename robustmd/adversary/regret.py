@@ -11,6 +11,7 @@ from robustmd.adversary import arguments
 from robustmd.adversary.base import Adversary, Play
 from robustmd.adversary.precision import PreciseModule, default_dtype
 from robustmd.adversary.regularizers import NoRegularizer, Regularizer
+from robustmd.adversary.steps import spread
 
 
 class RegretMeter(PreciseModule):
@@ -19,14 +20,15 @@ class RegretMeter(PreciseModule):
         (1/T) { max_{p∈Δ} Σ_t [p·f̂ᵗ − (λ/2) D(p‖q)] − Σ_t [p_t·f̂ᵗ − (λ/2) D(p_t‖q)] }
 
     The maximum is the best value against the mean loss. Beside it stands μ_obs = max_t ‖ĥᵗ‖ (in
-    ‖·‖₂; for KL in ‖·‖_∞), at which the proved bound holds for every realisation. The sums stay on
-    the device; `update` makes no sync.
+    ‖·‖₂; for KL in ‖·‖_∞), at which the proved bound holds for every realisation; with
+    c = "centred" of ĥᵗ without its level. The sums stay on the device; `update` makes no sync.
 
     Args:
         num_domains: K ≥ 1.
         regularizer: D, the adversary's.
         lam: λ > 0, the adversary's.
         prior: q, K weights that are not negative and sum to 1; None: uniform.
+        is_centred: whether μ_obs is of ĥᵗ without its level.
 
     Attributes:
         mu: μ_obs so far, a scalar; 0 for a rule that has no direction.
@@ -45,8 +47,11 @@ class RegretMeter(PreciseModule):
         regularizer: Regularizer,
         lam: float,
         prior: Sequence[float] | None = None,
+        *,
+        is_centred: bool = False,
     ) -> None:
         super().__init__()
+        self.is_centred = is_centred
         regularizer.prepare(arguments.count("num_domains", num_domains))
         self.regularizer = regularizer
         self.lam = arguments.positive("lam", lam)
@@ -62,7 +67,8 @@ class RegretMeter(PreciseModule):
         """A meter for that adversary, on its device, with its regularizer, λ and prior."""
         regularizer = getattr(adversary, "regularizer", None) or NoRegularizer()
         lam = getattr(adversary, "lam", 1.0)
-        meter = cls(adversary.num_domains, regularizer, lam, adversary.q)
+        is_centred = getattr(getattr(adversary, "step", None), "is_centred", False)
+        meter = cls(adversary.num_domains, regularizer, lam, adversary.q, is_centred=is_centred)
         return meter.to(adversary.p.device)
 
     def update(self, play: Play) -> None:
@@ -74,7 +80,9 @@ class RegretMeter(PreciseModule):
         self.loss_sum.addcmul_(play.losses, play.counts)
         self.payoff_sum.addcmul_(play.payoff, play.counts)
         if play.direction is not None:
-            norm = torch.linalg.vector_norm(play.direction, ord=self.regularizer.dual_norm)
+            ord = self.regularizer.dual_norm
+            length = spread if self.is_centred else torch.linalg.vector_norm
+            norm = length(play.direction, ord)
             torch.maximum(self.mu, norm * play.counts, out=self.mu)
 
     def measured(self) -> Tensor:

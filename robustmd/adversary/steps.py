@@ -9,6 +9,12 @@ from robustmd.adversary import arguments, schedules
 from robustmd.adversary.precision import PreciseModule, default_dtype
 
 StepName = Literal["theory", "constant"]
+Constant = float | Literal["auto", "centred"]  # c
+
+
+def spread(h: Tensor, norm: float) -> Tensor:
+    """The length of h without its level: ‖h − h̄‖₂, or half of max h − min h for the norm ∞."""
+    return torch.linalg.vector_norm(h - h.mean()) if norm == 2 else (h.amax() - h.amin()) / 2
 
 
 class ConstantStep(nn.Module):
@@ -29,12 +35,14 @@ class TheoryStep(PreciseModule):
 
     Args:
         modulus: m > 0: λ for L2 in ‖·‖₂, λ/2 for KL in ‖·‖₁.
-        c: c ≥ 0, or "auto" for `schedules.optimal_c(mu, m, total_steps)`.
-        mu: μ > 0, the bound on ĥ that "auto" takes; None: `calibrate` gives it at iteration 1.
-        total_steps: T ≥ 1, for "auto".
+        c: c ≥ 0, or "auto" for `schedules.optimal_c(mu, m, total_steps)`, or "centred" for the same
+            with a μ that bounds only how much the components of ĥ differ (`spread`).
+        mu: μ > 0, the bound on ĥ that both take; None: `calibrate` gives it at iteration 1.
+        total_steps: T ≥ 1, for both.
 
     Attributes:
-        c: the constant, a scalar on the device (NaN until "auto" has seen the first losses).
+        c: the constant, a scalar on the device (NaN until the first losses were seen).
+        is_centred: whether c is "centred".
     """
 
     c: Tensor
@@ -42,20 +50,21 @@ class TheoryStep(PreciseModule):
     def __init__(
         self,
         modulus: float,
-        c: float | Literal["auto"] = "auto",
+        c: Constant = "auto",
         mu: float | None = None,
         total_steps: int | None = None,
     ) -> None:
         super().__init__()
         self.modulus = modulus
         self.total_steps = total_steps
-        self.needs_mu = c == "auto" and mu is None
+        self.is_centred = c == "centred"
+        self.needs_mu = isinstance(c, str) and mu is None
         constant = torch.nan
         if isinstance(c, str):
-            arguments.one_of("c", c, ("auto",))
+            arguments.one_of("c", c, ("auto", "centred"))
             if total_steps is None:
                 raise ValueError(
-                    "c is 'auto', which needs the number of updates: give total_steps."
+                    f"c is {c!r}, which needs the number of updates: give total_steps."
                 )
             arguments.count("total_steps", total_steps)
             if mu is not None:
@@ -65,7 +74,7 @@ class TheoryStep(PreciseModule):
         self.register_buffer("c", torch.tensor(constant, dtype=default_dtype()))
 
     def calibrate(self, mu: Tensor, t: Tensor) -> None:
-        """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, for c = "auto" without a mu.
+        """c ← c*(μ, m, T) of `schedules.optimal_c` if t is 1, where no mu was given.
 
         Called at every t: which update is the first that counts is for the device alone to see.
         """
@@ -81,7 +90,7 @@ def make_step(
     name: StepName,
     modulus: float,
     *,
-    c: float | Literal["auto"],
+    c: Constant,
     mu: float | None,
     total_steps: int | None,
     eta: float | None,

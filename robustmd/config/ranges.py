@@ -73,8 +73,9 @@ COUNT = Allowed("a whole number >= 1", lambda v: v >= 1)
 THREADS = Allowed("a whole number >= 1, at most 1024", lambda v: 1 <= v <= 1024)
 COUNT_OR_ZERO = Allowed("a whole number >= 0", lambda v: v >= 0)
 SEED = Allowed("a whole number from 0 to 2**63 - 1", lambda v: 0 <= v < 2**63)
-AUTO_OR_NOT_NEGATIVE = Allowed(
-    "auto or a number >= 0", lambda v: v == "auto" or (is_number(v) and v >= 0)
+CONSTANT_OF_STEP = Allowed(
+    "auto, centred or a number >= 0",
+    lambda v: v in ("auto", "centred") if isinstance(v, str) else is_number(v) and v >= 0,
 )
 DISTRIBUTION = Allowed(
     "null or a distribution over the domains: numbers >= 0 that sum to 1", _is_distribution

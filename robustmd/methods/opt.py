@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional, Union
 
 from robustmd import adversary
-from robustmd.config.ranges import AUTO_OR_NOT_NEGATIVE, DISTRIBUTION, POSITIVE, grid, log, one_of
+from robustmd.config.ranges import CONSTANT_OF_STEP, DISTRIBUTION, POSITIVE, grid, log, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
 from robustmd.registry import MethodFacts, Settings, key, method
 
@@ -15,7 +15,7 @@ class Opt(Settings):
     """Projected ascent on p·f − (λ/2)‖p − q‖² with the step 1/(λ(t + c))."""
 
     lam: float = key(1.0, POSITIVE, tune=log(0.01, 10), grid=grid(0.01, 0.03, 0.1, 0.3))
-    c: Union[int, float, str] = key("auto", AUTO_OR_NOT_NEGATIVE)  # noqa: UP007
+    c: Union[int, float, str] = key("auto", CONSTANT_OF_STEP)  # noqa: UP007
     mu: Optional[float] = key(None, POSITIVE)  # noqa: UP045
     prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
     step: str = key("theory", one_of("theory", "constant"))
@@ -25,12 +25,12 @@ class Opt(Settings):
         refuse_unsized(self)
         if self.step == "constant":
             refuse_unread(self, "method.step=constant has none", "c")
-        if self.step == "constant" or self.c != "auto":
-            refuse_unread(self, "only c=auto reads it", "mu")
+        if self.step == "constant" or not isinstance(self.c, str):
+            refuse_unread(self, "only c=auto and c=centred read it", "mu")
 
     def arguments(self, facts: MethodFacts) -> dict[str, Any]:
         """What the constructors of the regularised ascents have in common."""
-        is_by_length = self.step == "theory" and self.c == "auto"
+        is_by_length = self.step == "theory" and isinstance(self.c, str)
         return {
             "num_domains": facts.num_domains,
             "lam": self.lam,

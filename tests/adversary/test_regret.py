@@ -54,7 +54,7 @@ runs = {
     "steps": st.integers(1, 300),
     "seed": st.integers(0, 10**6),
     "lam": st.floats(0.02, 20),
-    "c": st.sampled_from([0.0, 0.3, 20.0, "auto"]),
+    "c": st.sampled_from([0.0, 0.3, 20.0, "auto", "centred"]),
     "prior": st.sampled_from([None, Q, HOLED]),
 }
 
@@ -81,6 +81,18 @@ def test_regret_of_multiplicative_weights_never_exceeds_its_bound(steps, seed, g
     adversary = MultiplicativeWeights(3, total_steps=steps, gamma=gamma, prior=Q)
     summary = play(adversary, losses_of("turns", steps, seed)).summary(adversary)
     assert summary["measured"] <= summary["bound"] + 1e-9
+
+
+@pytest.mark.parametrize("rule", [0, 1], ids=["L2", "KL"])
+def test_a_centred_c_does_not_see_the_losses_level(rule):
+    def weights(c, level):
+        adversary = both_rules(0.3, c, Q, 50)[rule]
+        for losses in losses_of("noise", 20, 0) + level:
+            adversary.update(losses)
+        return adversary.p
+
+    assert weights("centred", 5.0).tolist() == pytest.approx(weights("centred", 0.0).tolist())
+    assert not torch.allclose(weights("auto", 5.0), weights("auto", 0.0), atol=1e-3)
 
 
 def test_a_loss_that_is_not_finite_leaves_no_bound_and_no_exception():

@@ -31,7 +31,7 @@ DOMAINS = ("handwritten", "printed")
         ("method.lam=0", "a number > 0"),
         ("method.lam=nan", "a number > 0"),
         ("method.lam=abc", "a number > 0"),
-        ("method.c=-1", "auto or a number >= 0"),
+        ("method.c=-1", "auto, centred or a number >= 0"),
         ("method.step=exact", "one of theory, constant"),
         ("training.iterations=1.5", "a whole number >= 1"),
         ("training.momentum=1", "a number in [0, 1)"),
