@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from robustmd.notebook import Run as Run
-    from robustmd.notebook import load_run as load_run
-    from robustmd.notebook import load_runs as load_runs
     from robustmd.notebook import train as train
     from robustmd.registry import Settings as Settings
     from robustmd.registry import augment as augment
@@ -24,14 +21,19 @@ if TYPE_CHECKING:
     from robustmd.registry import loss as loss
     from robustmd.registry import method as method
     from robustmd.registry import metric as metric
+    from robustmd.trained_run import Run as Run
+    from robustmd.trained_run import load_run as load_run
+    from robustmd.trained_run import load_runs as load_runs
 
-_PUBLIC = dict.fromkeys(
-    ("Settings", "augment", "backbone", "data", "key", "loss", "method", "metric"),
-    "robustmd.registry",
-) | dict.fromkeys(("Run", "load_run", "load_runs", "train"), "robustmd.notebook")
+_WHERE = {
+    "robustmd.notebook": "train",
+    "robustmd.trained_run": "Run load_run load_runs",
+    "robustmd.registry": "Settings augment backbone data key loss method metric",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)  # `robustmd --help` needs none of it
+    for module, names in _WHERE.items():  # `robustmd --help` needs none of them
+        if name in names.split():
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,7 @@ class FromPython(Settings):
         if self.given is None:
             raise UserError(
                 "backbone=from_python: its module was made in Python; give it to "
-                "robustmd.train(…, model=MODULE), or to model(MODULE) of the run"
+                "robustmd.train(…, model=MODULE), or to load_run(path, MODULE)"
             )
         model: nn.Module = copy.deepcopy(self.given)
         return model

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write that file instead")
     given = parser.parse_args(list(arguments))
-    from robustmd.notebook import load_run  # noqa: PLC0415 - torch takes seconds: not for --help
+    from robustmd.trained_run import load_run  # noqa: PLC0415 - torch takes seconds: not for --help
 
     written = load_run(given.run).export(given.kind, given.out)
     print(f"written: {written}; it gives the model's logits")  # noqa: T201

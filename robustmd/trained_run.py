@@ -1,0 +1,254 @@
+"""A run that was trained, from Python: its tables, its model, its predictions."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from robustmd.config.loading import load_domains
+from robustmd.config.typed import typed_from_file
+from robustmd.domains.decoding import UnreadableError, decode, quietly
+from robustmd.errors import UserError, printable
+from robustmd.registry import BackboneFacts
+from robustmd.runs import files
+from robustmd.runs.reader import collect, judge
+from robustmd.runs.run import Run as Record
+from robustmd.runs.untrusted import Unreadable, read_frame
+from robustmd.training.pixels import normalised
+from robustmd.training.run_model import run_model
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+AT_ONCE = 256  # images in one forward pass
+
+
+def load_run(path: str | Path, module: nn.Module | None = None) -> Run:
+    """The run in a directory, `outputs/<data>/<method>/<8 hex>/seed=<n>`, finished or not.
+
+    Args:
+        path: the directory.
+        module: the layers of its model, where they were made in Python.
+
+    Raises:
+        UserError: it is none, or its files are damaged.
+    """
+    path = Path(path).expanduser()
+    record, problems = judge(path, path)
+    if record is None:
+        record = problems[0].run
+        if record is None or record.status == "finished":
+            raise UserError(f"{path}: {problems[0].reason}")
+    return Run(record, module)
+
+
+def load_runs(outputs: str | Path = "outputs") -> list[Run]:
+    """Every finished, sound run below a folder, in the order of their paths.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    return [Run(record) for record in collect(Path(outputs).expanduser()).runs]
+
+
+class Run:
+    """One run: its record, its tables and its model. `train` and `load_run` make them."""
+
+    def __init__(self, record: Record, module: nn.Module | None = None) -> None:
+        self.record, self._module = record, module
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+        return self.record.path
+
+    @property
+    def status(self) -> str:
+        """finished, running, interrupted, failed or diverged, as the run itself recorded it."""
+        return self.record.status
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Its config.yaml."""
+        return self.record.config
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Its summary.json."""
+        return self.record.summary
+
+    @property
+    def metrics(self) -> pd.DataFrame:
+        """metrics.csv: a row for each measurement, split and domain; the mean loss, accuracy in
+        percent (NaN where labels are numbers)."""
+        return self._table(files.METRICS)
+
+    @property
+    def weights(self) -> pd.DataFrame:
+        """weights.csv: a row for each logged iteration and domain that trains; the weight p_k and
+        the batch's loss (NaN where the domain was not drawn)."""
+        return self._table(files.WEIGHTS)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        try:
+            return read_frame(self.path / name)
+        except Unreadable as reason:
+            raise UserError(f"{self.path}: {reason}") from None
+
+    def model(self, which: Literal["last", "best"] = "last") -> nn.Module:
+        """The final model on the CPU, in evaluation mode, or that of its best validation.
+
+        It takes float [n, 3, H, W] whose pixels are (u − 0.5)/0.25, u = pixel/255 (or features
+        [n, d]), and gives logits [n, C].
+
+        Args:
+            which: "best" is there where `evaluation.keep=best_val` kept it.
+
+        Raises:
+            UserError: the run has no such model, or one that is not its own.
+        """
+        config = typed_from_file(self.config)
+        if config.backbone.name == "from_python":
+            config.backbone.given = self._module
+        facts = BackboneFacts(len(self._classes()), self._image_size())
+        name = files.BEST_MODEL if which == "best" else files.FINAL_MODEL
+        return run_model(self.path, self.summary, config.backbone, facts, name).eval()
+
+    def predict(self, images: Any) -> np.ndarray:
+        """Probabilities, float32 [n, C], of the classes in the order of `summary["classes"]`; of a
+        run whose labels are numbers the model's outputs.
+
+        Args:
+            images: uint8 [n, H, W, 3] of the size that the data set keeps or the model sees, whose
+                centre is taken; or paths of image files; or features, floating point [n, d].
+
+        Raises:
+            UserError: they are of another shape or type, or a file cannot be read.
+        """
+        model = self.model()
+        with torch.inference_mode():
+            parts = [model(part) for part in self._inputs(images).split(AT_ONCE)]
+        outputs = torch.cat(parts)
+        return (outputs if self.record.are_numbers else outputs.softmax(1)).numpy()
+
+    def plot(self) -> Figure:
+        """The domains' training losses and the adversary's weights over the iterations."""
+        from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second
+
+        figure = Figure(figsize=(9, 3.5), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        metrics, weights = self.metrics, self.weights
+        losses = metrics[metrics.split == "train"].pivot_table("loss", "iteration", "domain")
+        for axes, table, what in (
+            (left, losses, f"training loss{self.record.loss_name.bracket}"),
+            (right, weights.pivot_table("weight", "iteration", "domain"), "weight"),
+        ):
+            for name in table.columns:
+                axes.plot(table.index, table[name], label=printable(name))
+            axes.set(xlabel="iteration", ylabel=what)
+        left.legend()
+        return figure
+
+    def export(
+        self, kind: Literal["onnx", "torch-export"] = "onnx", out: str | Path | None = None
+    ) -> Path:
+        """Write the model with its scaling of pixels, images -> logits, and check that the file
+        gives what the model gives.
+
+        Args:
+            kind: "onnx" needs `pip install robustmd[export]`.
+            out: the file; None: `model.onnx` or `model.pt2` in the working folder.
+
+        Raises:
+            UserError: it cannot be exported or written, or gives other numbers.
+        """
+        from robustmd.export import export  # noqa: PLC0415 - few need it
+
+        size = self._image_size()
+        return export(self.model(), size, kind, None if out is None else Path(out))
+
+    def _classes(self) -> list[str]:
+        classes = self.summary.get("classes")
+        if not isinstance(classes, list) or not classes:
+            raise UserError(f"{self.path}: its summary.json names no classes")
+        return classes
+
+    def _image_size(self) -> tuple[int, int]:
+        """(H, W) of what the model sees; a run of before it was recorded loads its data."""
+        found = self.summary.get("image_size")
+        if found is None:
+            return load_domains(typed_from_file(self.config), lambda _: None).image_size
+        if not (isinstance(found, list) and len(found) == 2 and all(type(n) is int for n in found)):
+            raise UserError(f"{self.path}: its summary.json names no image size")
+        return found[0], found[1]
+
+    def _inputs(self, images: Any) -> torch.Tensor:
+        """What the model takes, from what a user has."""
+        height, width = self._image_size()
+        if isinstance(images, str | Path):
+            images = [images]
+        if isinstance(images, list | tuple) and all(isinstance(one, str | Path) for one in images):
+            images = _read(images, int(self.config["data"].get("size") or height))
+        array = np.asarray(images.detach().cpu() if hasattr(images, "detach") else images)
+        if array.ndim == 2 and (height, width) == (1, array.shape[1]):
+            return torch.from_numpy(array.astype(np.float32))
+        if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] != 3:
+            margins = [-1, -1]
+        else:
+            margins = [array.shape[1] - height, array.shape[2] - width]
+        if min(margins) < 0:
+            raise UserError(
+                f"images are {array.dtype} {list(array.shape)}; needed are uint8 [n, {height}, "
+                f"{width}, 3], or paths of image files"
+            )
+        top, left = (margin // 2 for margin in margins)
+        seen = np.ascontiguousarray(array[:, top : top + height, left : left + width])
+        return normalised(torch.from_numpy(seen))
+
+    def __repr__(self) -> str:
+        return f"{self._head()}\n{self._final().to_string()}" if self.record.final else self._head()
+
+    def _repr_html_(self) -> str:
+        table = self._final().to_html() if self.record.final else ""
+        return f"<p>{html.escape(self._head())}</p>{table}"
+
+    def _head(self) -> str:
+        done = self.summary.get("iterations_done")
+        place = "/".join(self.path.resolve().parts[-4:])
+        return printable(f"Run {place}: {self.status}, {done} iterations")
+
+    def _final(self) -> pd.DataFrame:
+        """A row for each domain: final losses and accuracies, and the last weight."""
+        weights = self.summary.get("weights")
+        rows = {
+            printable(name): {
+                **{
+                    f"{split} {what}": round(getattr(of[name], what), 4)
+                    for split, of in self.record.final.items()
+                    for what in ("loss", "accuracy")
+                    if getattr(of[name], what) is not None
+                },
+                "weight": weights.get(name) if isinstance(weights, dict) else None,
+            }
+            for name in self.record.measured
+        }
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _read(paths: Sequence[str | Path], size: int) -> np.ndarray:
+    """uint8 [n, size, size, 3], prepared as `data=folder` prepares its files."""
+    found = []
+    with quietly():
+        for path in paths:
+            try:
+                found.append(decode(Path(path).expanduser(), size).pixels)
+            except UnreadableError as reason:
+                raise UserError(f"{path}: cannot be read ({reason})") from None
+    return np.stack(found) if found else np.empty((0, size, size, 3), np.uint8)
