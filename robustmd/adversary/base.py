@@ -108,7 +108,9 @@ class Adversary(PreciseModule):
             self.update(means, there)
         if self.weighs == "current":
             weights = self.weights.clone()
-        own = losses.float() if there is None else torch.where(share > 0, losses.float(), 0.0)
+        own = losses.to(torch.promote_types(losses.dtype, torch.float32))
+        if there is not None:
+            own = torch.where(share > 0, own, 0.0)
         return (weights * share * own).sum()  # no matmul, which autocast would round
 
     def update(

@@ -55,13 +55,13 @@ def test_a_loss_that_is_not_finite_stays_for_the_scaler_to_see_and_leaves_the_we
     assert int(adversary.skipped) == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_losses_are_weighed_in_float32(dtype):
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_losses_are_weighed_in_float32_at_least(dtype):
     adversary = Fixed(2, prior=[0.999, 0.001])
     losses = torch.tensor([1.0, 3.0], dtype=dtype, requires_grad=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = adversary.weighted_loss(losses, counts=torch.tensor([60000, 60000]))
-    assert loss.dtype == torch.float32
+    assert loss.dtype == torch.promote_types(dtype, torch.float32)
     assert loss.item() == pytest.approx(1.002, rel=1e-6)
     loss.backward()
     assert losses.grad.dtype == dtype
