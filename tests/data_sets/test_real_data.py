@@ -1,11 +1,8 @@
 """All of MNIST and real house numbers, compared with readings that share no code with ours."""
 
-import gzip
-
 import numpy as np
 import pytest
 import scipy.io
-import torch
 
 from robustmd.data_sets.digits import Digits, Svhn
 from robustmd.registry import DataFacts
@@ -39,18 +36,6 @@ def test_mnist_values_are_those_that_were_first_prepared(data):
         "3b8a1dd457ba90aa",
         "a3080529c5b0e94b",
     ]
-
-
-def test_mnist_images_agree_with_torchs_interpolation(real_data, data):
-    """Read by hand from the bytes, enlarged by torch: equal within the rounding."""
-    with gzip.open(real_data / "MNIST" / "raw" / "t10k-images-idx3-ubyte.gz") as file:
-        raw = np.frombuffer(file.read()[16:], np.uint8).reshape(-1, 1, 28, 28)
-    rows = [0, 1, 5000, 9999]
-    large = torch.nn.functional.interpolate(
-        torch.tensor(raw[rows]).float(), size=(32, 32), mode="bilinear", align_corners=False
-    )
-    for image, expected in zip(data["mnist"].test.images[rows], large.numpy(), strict=True):
-        assert np.abs(image - expected[0][:, :, None]).max() <= 1
 
 
 def test_house_numbers_pixel_by_pixel(real_data, data):

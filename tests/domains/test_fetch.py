@@ -12,7 +12,7 @@ import pytest
 from torchvision.datasets import utils
 
 from robustmd.domains import fetch
-from robustmd.domains.fetch import FetchError, Origin, fetch_file, origin
+from robustmd.domains.fetch import FetchError, Origin, fetch_file
 
 CONTENT = b"published" * 1000
 FIRST, SECOND = (f"http://{name}.invalid/files/file.bin" for name in ("first", "second"))
@@ -104,12 +104,3 @@ def test_folder_that_cannot_be_written(tmp_path, one_line):
     with pytest.raises(FetchError) as error:
         fetch_file(FILE, tmp_path / "file" / "svhn", print)
     one_line(error, str(tmp_path / "file" / "svhn"), "make it writable", "paths.data=DIR")
-
-
-def test_torchvision_knows_all_that_is_fetched():
-    for name in ("train-images-idx3-ubyte", "extra_32x32.mat", "images.tar.gz"):
-        place = origin(name)
-        assert all(url.endswith(f"/{place.name}") for url in place.urls)
-        assert len(place.md5) == 32
-    assert origin("train-images-idx3-ubyte").name == "train-images-idx3-ubyte.gz"
-    assert len(origin("train-images-idx3-ubyte").urls) >= 2
