@@ -11,7 +11,7 @@ from robustmd import cli
 from robustmd.registry import METHODS
 from robustmd.studies.parallel import side_by_side
 from robustmd.studies.planted import runs, study
-from robustmd.studies.planted.domains import BASE, NOISE, Setting
+from robustmd.studies.planted.domains import BASE, FACTORS, NOISE, Setting
 from robustmd.studies.planted.methods import Method, methods_compared
 from robustmd.studies.planted.runs import Results, run_cells
 
@@ -22,15 +22,19 @@ FILES = {"planted.md", "planted.csv", "runs.csv"} | {
 COMPARED = methods_compared()
 
 
-def test_quick_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_writes_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = [factor for factor in FACTORS if factor.name in ("label noise", "domains")]
+    monkeypatch.setattr(study, "FACTORS", tuple(chosen))
     assert cli.main(["planted", "--out", str(tmp_path / "r"), "--quick"]) == 0
     folder = tmp_path / "r" / "planted"
     assert {path.name for path in folder.iterdir()} == FILES
-    assert "1,568 runs; optima exact within" in capsys.readouterr().out
+    assert "896 runs; optima exact within" in capsys.readouterr().out
     found, table = (pd.read_csv(folder / name) for name in ("runs.csv", "planted.csv"))
-    # 7 settings (5 factors' ends share the base; K's are 2 and 50) × 2 seeds × 14 methods × 8
-    assert len(found) == 7 * 2 * 14 * 8
-    assert found["chosen"].sum() == 7 * 2 * 14
+    # 4 settings (the base, the noisy one, K = 2 and K = 50) × 2 seeds × 14 methods × 8
+    assert len(found) == 4 * 2 * 14 * 8
+    assert found["chosen"].sum() == 4 * 2 * 14
     assert found["suboptimality"].min() > 0
     text = (folder / "planted.md").read_text(encoding="utf-8")
     assert all(text.count(f"\n| {method.name} |") == 5 for method in COMPARED)
