@@ -20,6 +20,7 @@ from faults.faulty_os import HOWS, OPERATIONS, FaultyOS
 from faults.tries import Case, attempt, differences
 from tiny import synthetic_domains
 
+from robustmd.config.composing import publish
 from robustmd.data_sets.digits_mini import DigitsMini
 from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
@@ -37,6 +38,7 @@ def main() -> int:
     parser.add_argument("--data", choices=("synthetic", "digits_mini"), default="synthetic")
     given = parser.parse_args()
     folder = given.folder.resolve()
+    publish()
     if given.data == "synthetic":
         domains = synthetic_domains()
     else:

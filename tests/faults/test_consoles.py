@@ -39,7 +39,7 @@ def test_a_sweep_outlives_its_reader(tmp_path: Path, prepared_cache: Path) -> No
         "TMPDIR": str(tmp_path / "nowhere"),
     }
     process = subprocess.Popen(
-        [*COMMAND, "-m", "seed=0,1", *TINY],
+        [*COMMAND, "-m", "seed=0,1", "jobs=2", *TINY],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
@@ -47,7 +47,7 @@ def test_a_sweep_outlives_its_reader(tmp_path: Path, prepared_cache: Path) -> No
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    assert b"[run 1 of 2]" in process.stdout.readline()
+    assert process.stdout.readline() == b"2 runs, 2 side by side\n"
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(60) == 0

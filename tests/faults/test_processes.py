@@ -18,7 +18,8 @@ TINY = [
 
 def test_two_sweeps_at_once_in_one_tree(tmp_path: Path, prepared_cache: Path) -> None:
     """One that comes to a run that the other is at work on says so and goes on with the next."""
-    command = [sys.executable, "-m", "robustmd", "train", "-m", *TINY, "method=opt,even"]
+    command = [sys.executable, "-m", "robustmd", "train", "-m", *TINY, "jobs=1"]
+    command += ["method=opt,even"]
     environment = {**os.environ, "ROBUSTMD_CACHE": str(prepared_cache)}
     both = [
         subprocess.Popen(
