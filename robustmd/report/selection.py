@@ -192,9 +192,10 @@ def _best_val(run: Run, by: BestBy) -> Rule:
         common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
         candidates = history[validation].at(np.array(sorted(common), np.int64))
         values, better = _values_by(run, candidates, validation, by)
-        if not len(candidates.iterations) or values is None:
+        costs = np.empty(0) if values is None else by.cost(values, better)
+        if not np.isfinite(costs).any():
             return {}
-        chosen = candidates.iterations[[int(by.cost(values, better).argmin())]]
+        chosen = candidates.iterations[[int(costs.argmin())]]
         return {split: series.at(chosen) for split, series in history.items()}
 
     return best

@@ -22,6 +22,7 @@ from robustmd.config.identity import (
 from robustmd.domains.class_notes import with_test_notes
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
+from robustmd.metrics import BestBy
 from robustmd.registry import LOSSES, METRICS, Loss
 from robustmd.runs import files
 from robustmd.runs.writer import RunDirectory
@@ -220,18 +221,24 @@ def _folder(
 
 
 def _check_validation(config: settings.Config, domains: DomainSet) -> None:
-    """Raises UserError where something is chosen by validation sets and one is not there."""
+    """Raises UserError where something is chosen by validation sets that are not there, or by a
+    metric that they do not have."""
+    evaluation, patience = config.evaluation, config.training.patience
+    asked = f"training.patience={patience}" if patience is not None else ""
+    if evaluation.keep == "best_val":
+        asked = "evaluation.keep=best_val"
     seen = (one for one in domains if one.name not in config.data.unseen)
     lacking = [one.name for one in seen if one.val is None]
-    for key, asks in (
-        ("evaluation.keep=best_val", config.evaluation.keep == "best_val"),
-        (f"training.patience={config.training.patience}", config.training.patience is not None),
-    ):
-        if asks and lacking:
-            raise UserError(
-                f"{key}: needs a validation set in each domain, and there is none in "
-                f"{listed(lacking)}; hold training images out with data.validation=0.1"
-            )
+    if asked and lacking:
+        raise UserError(
+            f"{asked}: needs a validation set in each domain, and there is none in "
+            f"{listed(lacking)}; hold training images out with data.validation=0.1"
+        )
+    if asked and domains.are_numbers and BestBy.of(evaluation.best_by).metric == "accuracy":
+        raise UserError(
+            f"evaluation.best_by={evaluation.best_by}: labels are numbers, which have no accuracy; "
+            "choose by a loss, as worst_loss"
+        )
 
 
 def _refuse_links(path: Path, outputs: Path) -> None:

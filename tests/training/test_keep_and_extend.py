@@ -141,6 +141,17 @@ def test_an_extended_run_is_as_one_that_was_as_long_from_the_start(
     assert summary(directory)["notes"] == [said]
 
 
+def test_an_extended_run_that_was_cut_off_goes_on(train: Train, tmp_path: Path) -> None:
+    twin = train(*EVEN, outputs=tmp_path / "twin").directory
+    train(*EVEN, "training.iterations=8")
+    with signalled_at(10):
+        assert train(*EVEN, "extend=true").status == "interrupted"
+    directory = train(*EVEN).directory
+    for name in NAMES:
+        assert rows(directory, name) == rows(twin, name)
+    assert same(directory, twin)
+
+
 def test_without_a_shorter_run_it_begins_anew(train: Train) -> None:
     found = summary(train("method=even", "extend=true").directory)
     assert found["notes"] == ["extend=true: no finished run has fewer iterations; begun anew"]
