@@ -23,6 +23,7 @@ cp -r conf "$here/robustmd/conf"
 mkdir "$here/hydra_plugins"
 cp -r robustmd/config/sweeper "$here/hydra_plugins/robustmd"
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONSAFEPATH=1 # the checkout, where the tests lie, must not come before it
 status=0
 # Only the files that have GPU tests: others import what such a machine may lack.
 mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.gpu' tests)

@@ -182,6 +182,8 @@ class CapturedIteration:
                 self._batch_losses()
                 self._answer()
                 self._descend()
+            # Its autograd graph would tie the gradients to this stream; the capture has its own.
+            del self._f, self._f_all
         learner.optimizer.zero_grad(set_to_none=True)
         take = capture or GraphCapture()
         self._replay_data, self._replay_losses = take(self._data), take(self._batch_losses)
@@ -242,7 +244,11 @@ class GraphCapture:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
             part()
-        return graph.replay
+
+        def replay(_kept: Part = part) -> None:  # the graph reads the part's tensors where they lie
+            graph.replay()
+
+        return replay
 
 
 @contextmanager
