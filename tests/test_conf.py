@@ -10,7 +10,8 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 import robustmd
-from robustmd.config.settings import SECTIONS, validate
+from robustmd.config.composing import composed_config
+from robustmd.config.settings import OPTIONS, SECTIONS, validate
 from robustmd.config.typed import typed
 
 CONF = Path(robustmd.__file__).parent.parent / "conf"
@@ -36,12 +37,21 @@ def test_every_option_begins_with_what_it_is(path: Path) -> None:
     assert re.match(r"# \S+", path.read_text("utf-8"))
 
 
-def test_no_file_repeats_a_default_of_a_section() -> None:
+def test_no_file_repeats_a_default() -> None:
     for path in FILES:
-        if path.parent.name in SECTIONS:
-            chosen = yaml.safe_load(path.read_text("utf-8"))
-            default = dataclasses.asdict(SECTIONS[path.parent.name]())
+        chosen, group = yaml.safe_load(path.read_text("utf-8")), path.parent.name
+        if group in SECTIONS or group in OPTIONS:
+            schema = SECTIONS[group] if group in SECTIONS else OPTIONS[group][chosen.pop("name")]
+            default = dataclasses.asdict(schema()) | {"defaults": None}
             assert [key for key, value in chosen.items() if value == default[key]] == []
+
+
+def test_all_keys_of_the_chosen_options_are_shown() -> None:
+    shown = composed_config(["data=pets", "backbone=alexnet_quarter"])
+    assert (shown.data.crop, shown.data.size) == (None, 256)  # as declared, not as it follows
+    for group in OPTIONS:
+        schema = OPTIONS[group][shown[group].name]
+        assert {item.name for item in dataclasses.fields(schema)} == set(shown[group])
 
 
 def test_a_data_set_brings_its_defaults_and_the_command_line_wins() -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from hydra import compose, initialize_config_module
 from hydra._internal.utils import get_args_parser
@@ -149,14 +150,28 @@ def _compose(overrides: Sequence[str]) -> DictConfig:
 
 
 def publish(config_folders: Sequence[str] = ()) -> None:
-    """Tell Hydra of every section's defaults, and of the options that have no YAML, here or in the
-    user's config directories."""
+    """Tell Hydra of every section's and option's defaults, and of the options that have no YAML,
+    here or in the user's config directories."""
     store = ConfigStore.instance()
     sections = {name: dataclasses.asdict(schema()) for name, schema in SECTIONS.items()}
     store.store("defaults", dataclasses.asdict(Top()) | sections, provider="robustmd")
     roots = [files("robustmd.conf"), *map(Path, config_folders)]
     for group, options in OPTIONS.items():
-        for name in options:
+        for name, schema in options.items():
+            node = _defaults(schema)  # in a group that --help does not list: see conf/config.yaml
+            store.store(group=f"hydra/keys/{group}", name=name, node=node, provider="robustmd")
             if not any((root / group / f"{name}.yaml").is_file() for root in roots):
-                node = dataclasses.asdict(options[name]())
                 store.store(group=group, name=name, node=node, provider="robustmd")
+
+
+def _defaults(schema: type) -> dict[str, Any]:
+    """As they are declared: what follows from them once an option is made is not typed by anybody,
+    as the crop of data=pets, which follows from another size as well."""
+    found: dict[str, Any] = {}
+    for item in dataclasses.fields(schema):
+        value: Any = item.default
+        if item.default_factory is not dataclasses.MISSING:
+            value = item.default_factory()
+        is_group = dataclasses.is_dataclass(value) and not isinstance(value, type)
+        found[item.name] = dataclasses.asdict(value) if is_group else value
+    return found
