@@ -37,7 +37,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", choices=("synthetic", "digits_mini"), default="synthetic")
     given = parser.parse_args()
-    publish()
     folder = given.folder.resolve()
     publish()
     if given.data == "synthetic":
