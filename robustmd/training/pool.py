@@ -242,6 +242,7 @@ class Shelf:
         self._offsets = before.to(there)  # [G], how many stored images the splits before have
         self._labels = torch.cat([split.labels for split in splits])
         self._rows = torch.cat([split.rows for split in splits]).to(there)
+        self._is_whole = len(splits) == 1 and first.rows.equal(torch.arange(len(self.images)))
 
         height, width = self.images.shape[1:3]
         margins = height - self.image_size[0], width - self.image_size[1]
@@ -279,13 +280,16 @@ class Shelf:
         """
         there = self.images.device
         positions = sent(positions, there)
-        whose = torch.zeros_like(positions) if whose is None else sent(whose, there)
-        offset = self._offsets[whose]
+        mine = 0 if whose is None else sent(whose, there)
+        offset = 0 if whose is None else self._offsets[mine]
         variants = positions % self._variants
-        rows = self._rows[positions // self._variants + offset]
-        images = self._seen(rows, variants + whose * self._variants, corners)
+        rows = positions // self._variants + offset
+        if not self._is_whole:
+            rows = self._rows[rows]
+        images = self._seen(rows, variants + mine * self._variants, corners)
         if self._tables is not None:
-            mine = sent(whose, self.device)
+            if isinstance(mine, torch.Tensor):
+                mine = sent(mine, self.device)
             if noise_keys is None:
                 own = sent(rows * self._variants + variants, self.device)
                 noise_keys = pixels.keys_of_images(self._noise_starts[mine], own)
