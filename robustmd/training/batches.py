@@ -222,7 +222,7 @@ def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """
     if device.type == "cuda" and tensor.device.type == "cpu":
         try:
-            tensor = tensor.pin_memory()
+            tensor = tensor.contiguous().pin_memory()  # an expanded one cannot be pinned
         except RuntimeError:
             return tensor.to(device)
     return tensor.to(device, non_blocking=True)
