@@ -53,7 +53,7 @@ def print_data_set(
     """A row for every domain, then duplicates, fingerprint and where the prepared arrays lie."""
     height, width = data.image_size
     console.print(
-        f"\n{data.name}: {len(data)} domains, {len(data.classes)} classes, images of "
+        f"\n{data.name}: {len(data)} domains, {data.labels_in_words}, images of "
         f"{width}×{height} RGB, {_in_words(_bytes(data))} prepared",
         soft_wrap=True,
     )

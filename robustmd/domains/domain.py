@@ -144,7 +144,7 @@ class DomainSet:
         if examples.are_numbers != self.are_numbers:
             return "its labels are numbers and others' are classes, or the other way round"
         if examples.are_numbers:
-            wrong = f"{labels.shape[1]} numbers an image, but there are {count} names of them"
+            wrong = f"{labels.shape[1]} numbers an image, of which `classes` names {count}"
             return wrong if labels.shape[1] != count else ""
         low, high = labels.min(), labels.max()
         wrong = f"labels run from {low} to {high}, but {count} classes allow 0 to {count - 1}"
@@ -154,6 +154,11 @@ class DomainSet:
     def are_numbers(self) -> bool:
         """Whether labels are numbers, as of a regression or of several labels an image."""
         return self.domains[0].train.are_numbers
+
+    @property
+    def labels_in_words(self) -> str:
+        """What an image's label is: one of "3 classes", or "3 numbers"."""
+        return f"{len(self.classes)} {'numbers' if self.are_numbers else 'classes'}"
 
     @property
     def num_domains(self) -> int:
@@ -230,7 +235,7 @@ class DomainSet:
 
     def _head(self) -> str:
         height, width = self.image_size
-        what = f"{len(self)} domains, {len(self.classes)} classes, {height}×{width}"
+        what = f"{len(self)} domains, {self.labels_in_words}, {height}×{width}"
         return printable(f"DomainSet {self.name}: {what}")
 
     def _counts(self) -> pd.DataFrame:

@@ -103,3 +103,32 @@ def test_wrong_number_of_arrays(one_line):
     with pytest.raises(UserError) as error:
         DomainSet.from_tensors({"a": (NHWC, LABELS)})
     one_line(error, "domain a", "2 arrays")
+
+
+@pytest.mark.parametrize(("y", "names"), [(LABELS / 4, ["depth"]), (np.eye(5)[:, :2], ["a", "b"])])
+def test_numbers_are_labels_too(y, names):
+    data = DomainSet.from_tensors({"a": (NHWC, y, NHWC, torch.tensor(y))}, classes=names)
+    assert data.are_numbers
+    for examples in data["a"].splits.values():
+        assert examples.targets.dtype == np.float32
+        assert np.array_equal(examples.targets, y.reshape(5, -1).astype(np.float32))
+    assert f"{len(names)} numbers" in repr(data)
+    other = DomainSet.from_tensors({"a": (NHWC, y + 1, NHWC, y)}, classes=names)
+    assert other.fingerprint != data.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "words"),
+    [
+        (np.full((5, 2), np.nan), None, "not all finite"),
+        (np.eye(5)[:, :2], ["a"], "2 numbers an image, of which `classes` names 1"),
+        (LABELS, ["a", "b"], "its labels are numbers and others' are classes"),
+    ],
+)
+def test_numbers_that_are_none(labels, names, words, one_line):
+    with pytest.raises(UserError) as error:
+        DomainSet.from_tensors(
+            {"b": (NHWC, np.eye(5)[:, :2], NHWC, np.eye(5)[:, :2]), "a": (NHWC, labels) * 2},
+            classes=names,
+        )
+    one_line(error, words)
