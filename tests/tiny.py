@@ -23,6 +23,18 @@ from robustmd.training.learner import build_learner
 from robustmd.training.loop import Iteration, Parts
 from robustmd.training.pool import TrainingPool, resident_splits
 
+# An optimizer with all that it can have.
+ADAMW = [
+    "training.optimizer=adamw",
+    "training.learning_rate=0.003",
+    "training.head_learning_rate=0.01",
+    "training.decay_all=false",
+    "training.schedule=linear",
+    "training.warmup=6",
+    "training.clip_norm=1",
+    "training.ema=0.9",
+]
+
 
 def synthetic_domains(seed: int = 0, examples: int = 60) -> DomainSet:
     """Two domains, three classes that differ in brightness; domain b is noisy, so harder."""

@@ -21,7 +21,7 @@ def build_optimizer(
 ) -> torch.optim.Optimizer:
     """torch's optimizer of that name, over the parameters that train.
 
-    On CUDA it is fused where torch has it so, and reads η and counts steps on the device, so that a
+    It is fused where torch has it so. On CUDA it reads η and counts steps on the device, so that a
     graph can hold it.
 
     Args:
@@ -33,9 +33,11 @@ def build_optimizer(
     there = {name.lower(): one for name, one in vars(torch.optim).items() if isinstance(one, type)}
     made, own = there[training.optimizer], OPTIMIZERS[training.optimizer]
     on_cuda, taken = device.type == "cuda", inspect.signature(made).parameters
-    options: dict[str, Any] = {
-        name: True for name in ("fused", "capturable") if on_cuda and name in taken
-    }
+    options: dict[str, Any] = {}
+    if "fused" in taken and (on_cuda or training.optimizer != "sgd"):  # sgd's rounding stays
+        options["fused"] = True
+    if "capturable" in taken and on_cuda:
+        options["capturable"] = True
     if own == "momentum":
         options["momentum"] = training.momentum
     elif own == "betas" and training.betas is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny import composed, rows, signalled_at, summary
+from tiny import ADAMW, composed, rows, signalled_at, summary
 from torch import nn
 
 from robustmd.adversary import Fixed
@@ -86,7 +86,8 @@ def test_steps_are_those_of_torchs_optimizer_of_that_name(name: str) -> None:
         theirs(torch.ones(5, 3)).square().sum().backward()
         optimizer.step()
     for mine, expected in zip(ours.model.parameters(), theirs.parameters(), strict=True):
-        assert mine.equal(expected)
+        torch.testing.assert_close(mine, expected)  # some are fused, and round otherwise
+        assert mine.equal(expected) or name in ("adam", "adamw")
 
 
 @pytest.mark.parametrize(
@@ -139,18 +140,6 @@ def test_the_moving_average_is_of_the_weights_after_each_step() -> None:
         expected = [0.75 * e + 0.25 * p.detach() for e, p in zip(expected, now, strict=True)]
     for mine, by_hand in zip(learner.average.model.parameters(), expected, strict=True):
         torch.testing.assert_close(mine, by_hand)
-
-
-ADAMW = [
-    "training.optimizer=adamw",
-    "training.learning_rate=0.003",
-    "training.head_learning_rate=0.01",
-    "training.decay_all=false",
-    "training.schedule=linear",
-    "training.warmup=6",
-    "training.clip_norm=1",
-    "training.ema=0.9",
-]
 
 
 @pytest.mark.parametrize("after", [0, 3, 8])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from tiny import rows, signalled_at, summary, synthetic_domains
+from tiny import ADAMW, rows, signalled_at, summary, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
@@ -164,11 +164,15 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
         assert ours.get(key) == theirs.get(key)
 
 
-@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize(("resume", "settings"), [(True, []), (False, []), (True, ADAMW)])
 def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint_or_begins_anew(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resume: bool
+    train: Train,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    resume: bool,
+    settings: list[str],
 ) -> None:
-    whole = train(outputs=tmp_path / "whole")
+    whole = train(*settings, outputs=tmp_path / "whole")
 
     class Killed(BaseException):
         pass
@@ -179,8 +183,8 @@ def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint_or_begins_anew(
     with monkeypatch.context() as patch:  # dies after its last measurement and a checkpoint at 10
         patch.setattr(session_module.Session, "_finish", dying)
         with pytest.raises(Killed):
-            train()
-    again = train(f"resume={resume}").directory
+            train(*settings)
+    again = train(f"resume={resume}", *settings).directory
     assert rows(again) == rows(whole.directory)
     assert bool(summary(again)["notes"]) == resume
 
