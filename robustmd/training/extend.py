@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import torch
+
 from robustmd.config.identity import canonical
 from robustmd.errors import UserError
 from robustmd.methods import build_adversary
@@ -108,7 +110,8 @@ def by_length(plan: Plan) -> str:
         return f"training.schedule={training.schedule}"
     sizes = [len(plan.domains[name].train) for name in plan.trained]
     facts = _Noticing(MethodFacts(len(sizes), plan.iterations, sizes))
-    build_adversary(method, cast(MethodFacts, facts))
+    with torch.random.fork_rng(devices=[]):  # a look that changes no later draw
+        build_adversary(method, cast(MethodFacts, facts))
     known = "; a number as method.c does not" if hasattr(method, "c") else ""
     return f"the step of method={method.name} (as it is set{known})" if facts.asked else ""
 
