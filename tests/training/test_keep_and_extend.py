@@ -105,6 +105,14 @@ def test_evaluate_takes_either_model(
         evaluate.main([without, "--model=best"])
 
 
+def test_a_kept_model_that_was_changed_is_seen(validated: Train) -> None:
+    asked = (*WATCHED, "evaluation.keep=best_val")
+    path = validated(*asked).directory / files.BEST_MODEL
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(UserError, match=r"best\.pt is not what it was when the run finished"):
+        validated(*asked)
+
+
 @pytest.mark.parametrize("asked", ["evaluation.keep=best_val", "training.patience=3"])
 def test_what_is_chosen_by_validation_needs_it(train: Train, asked: str) -> None:
     with pytest.raises(UserError, match=r"there is none in a, b; .*data\.validation=0\.1"):
