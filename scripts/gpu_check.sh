@@ -21,7 +21,7 @@ trap 'rm -rf "$here"' EXIT
 cp -r robustmd "$here/robustmd"
 cp -r conf "$here/robustmd/conf"
 mkdir "$here/hydra_plugins"
-cp -r robustmd/config/sweeper "$here/hydra_plugins/robustmd"
+cp -r robustmd/sweeping/plugins "$here/hydra_plugins/robustmd"
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONSAFEPATH=1 # the checkout, where the tests lie, must not come before it
 status=0

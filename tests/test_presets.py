@@ -10,12 +10,12 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 import robustmd
-from robustmd.config.draws import draws
 from robustmd.config.ranges import log
 from robustmd.config.settings import validate
-from robustmd.config.sweeper import RowsSweeper
 from robustmd.config.typed import typed
 from robustmd.errors import UserError
+from robustmd.sweeping.draws import draws
+from robustmd.sweeping.plugins import RowsSweeper
 
 CONF = Path(robustmd.__file__).parent.parent / "conf" / "experiment"
 PRESETS = sorted(path.stem for path in CONF.glob("*.yaml"))

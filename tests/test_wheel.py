@@ -86,7 +86,7 @@ def test_the_wheel_has_every_module(installed: Path) -> None:
     (packages,) = installed.parent.parent.glob("lib/*/site-packages")
     shipped = {p.relative_to(packages / "robustmd") for p in (packages / "robustmd").rglob("*.py")}
     written = {p.relative_to(ROOT / "robustmd") for p in (ROOT / "robustmd").rglob("*.py")}
-    sweeper = {path for path in written if path.parent == Path("config/sweeper")}
+    sweeper = {path for path in written if path.parent == Path("sweeping/plugins")}
     assert shipped == written - sweeper | {Path("conf/__init__.py")}
     found = {path.name for path in (packages / "hydra_plugins" / "robustmd").glob("*.py")}
     assert found == {path.name for path in sweeper}  # Hydra finds it in its own package alone

@@ -24,11 +24,11 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from robustmd.config.draws import drawn_rows
 from robustmd.config.settings import SECTIONS, leaves_of
 from robustmd.config.typed import typed, unknown_key
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
+from robustmd.sweeping.draws import drawn_rows
 from robustmd.sweeping.failures import RECORD
 
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
