@@ -130,19 +130,13 @@ with signalled_at(3, "SIGKILL"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "further",
-    [
-        ["training.optimizer=sgd", "data.augment=none"],
-        ["training.optimizer=adamw", "data.augment=standard"],
-    ],
-    ids=["sgd", "adamw_augmented"],
-)
+@pytest.mark.parametrize("augment", ["none", "standard"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
 @pytest.mark.parametrize(
     "backbone", ["torchvision resnet50", "torchvision alexnet", "timm vit_tiny_patch16_224"]
 )
 def test_a_killed_run_of_a_larger_model_ends_in_the_same_bytes(
-    backbone: str, further: list[str], photos: Path, tmp_path: Path
+    backbone: str, optimizer: str, augment: str, photos: Path, tmp_path: Path
 ) -> None:
     library, model = backbone.split()
     pytest.importorskip(library)
@@ -151,7 +145,7 @@ def test_a_killed_run_of_a_larger_model_ends_in_the_same_bytes(
         *(f"backbone.model={model}", "method=opt", "training.iterations=5"),
         *("training.batch_size=12", "training.learning_rate=0.001", "checkpoint.every=2"),
         *("runtime.threads=1", "runtime.device=cpu", f"paths.cache={tmp_path / 'cache'}"),
-        *further,
+        *(f"training.optimizer={optimizer}", f"data.augment={augment}"),
     ]
     killed, whole = (f"paths.outputs={tmp_path / name}" for name in ("killed", "whole"))
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
