@@ -44,7 +44,7 @@ def test_a_sweep_leaves_its_runs_and_nothing_else(
             Image.new("RGB", (32, 32), (gray,) * 3).save(image)
     done = robustmd(
         "train", "-m", "data=folder", f"data.root={tmp_path}/own", "method=individual",
-        "jobs=1", "method.domain=1,0,3,1e5", 'paths.outputs="~/x"', "training.iterations=1", *TINY,
+        "jobs=2", "method.domain=1,0,3,1e5", 'paths.outputs="~/x"', "training.iterations=1", *TINY,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("not trained again") == 1

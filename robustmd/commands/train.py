@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,7 @@ from robustmd.config.plugins import config_folders, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
+from robustmd.runs.lock import Busy
 from robustmd.runs.reader import judge
 from robustmd.sweeping.failures import Failure, note_failure, take_failures
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from robustmd.training.run import Outcome
 
 CONFIG_PATH, CONFIG_NAME = "pkg://robustmd.conf", "config"
+LOOK = 5.0  # seconds between two looks at a run that another process is at work on
 LIST = "--list"  # the runs, without running them
 SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes there, and then away
 
@@ -131,7 +135,7 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
         load_plugins(_modules(composed))  # a job may run in a process of its own
         config = typed(composed)  # before its overrides: here a reference to nothing is a line
         overrides = as_typed(hydra_config.overrides.task)
-        outcome = run(config, console, overrides, directories.append)
+        outcome = _in_turn(run, config, console, overrides, directories.append)
     except Exception as error:
         if in_sweep:
             _note(Failure.of(error, title, *map(str, directories)), failures)
@@ -147,6 +151,21 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
     if outcome.stop_code and in_sweep:
         raise SystemExit(outcome.stop_code)
     return outcome
+
+
+def _in_turn(run: Callable[..., Outcome], config: Any, console: Any, *further: Any) -> Outcome:
+    """The run's outcome. Beside other runs of a sweep, one that is the same run is waited for."""
+    waited_for = ""
+    while True:
+        try:
+            return run(config, console, *further)
+        except Busy as busy:
+            if multiprocessing.parent_process() is None:
+                raise
+            if str(busy) != waited_for:
+                console.print(f"  waits: {busy}", soft_wrap=True)
+            waited_for = str(busy)
+            time.sleep(LOOK)
 
 
 def _modules(composed: DictConfig) -> list[str]:

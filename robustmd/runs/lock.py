@@ -69,6 +69,10 @@ class Holder:
         return self.started is None or _start_of(self.pid) in (None, self.started)
 
 
+class Busy(UserError):
+    """Another process has the lock."""
+
+
 @contextlib.contextmanager
 def held(path: Path, say: Say = lambda _: None, *, waiting_for: str = "") -> Iterator[None]:
     """Hold the lock file `path` for the block.
@@ -80,7 +84,7 @@ def held(path: Path, say: Say = lambda _: None, *, waiting_for: str = "") -> Ite
             that is at work is an error, and one that ended without a word is replaced.
 
     Raises:
-        UserError: another process has it and is not waited for; says which.
+        Busy: another process has it and is not waited for; says which.
         OSError: `path` is no plain file, the system refuses, or has no locks to wait for.
     """
     descriptor, locked = _opened_and_locked(path, say, waiting_for)
@@ -191,11 +195,11 @@ def _renewed(descriptor: int) -> Iterator[None]:
         thread.join()
 
 
-def _busy(path: Path, named: Holder | None) -> UserError:
+def _busy(path: Path, named: Holder | None) -> Busy:
     hint = "wait for it or end it first"
     if named is not None and not named.is_here:
         hint += f"; if that machine is gone, remove {path}"
-    return UserError(f"{path.parent}: {named or 'another process'} is at work on this run; {hint}")
+    return Busy(f"{path.parent}: {named or 'another process'} is at work on this run; {hint}")
 
 
 def _flock(descriptor: int, *, shared: bool = False) -> bool | None:
