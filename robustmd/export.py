@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +19,16 @@ TOLERANCE = 1e-4  # of logits, relative above 1: another runtime sums in another
 OPSET = 18
 
 
+class Inputs(NamedTuple):
+    """size: (H, W) of images, or (1, …) of features [n, …], or of tokens where `are_tokens`."""
+
+    size: tuple[int, ...]
+    are_tokens: bool = False
+
+
 class FromPixels(nn.Module):
-    """A model behind the scaling of its pixels: uint8 [n, H, W, 3] (or features) -> logits."""
+    """A model behind the scaling of its pixels: uint8 [n, H, W, 3] (or features, or tokens) ->
+    logits."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -28,17 +36,17 @@ class FromPixels(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Float32 [n, C]."""
-        inputs = images if images.ndim == 2 else normalised(images)
+        inputs = normalised(images) if images.dtype == torch.uint8 else images
         logits: torch.Tensor = self.model(inputs)
         return logits.float()
 
 
-def export(model: nn.Module, image_size: tuple[int, int], kind: str, out: Path | None) -> Path:
+def export(model: nn.Module, inputs: Inputs, kind: str, out: Path | None) -> Path:
     """Write the model to `out` (None: the kind's file in the working folder).
 
     Args:
         model: in evaluation mode, on the CPU; see `FromPixels`.
-        image_size: (H, W), or (1, d) of features.
+        inputs: what it takes.
         kind: "onnx" or "torch-export".
 
     Raises:
@@ -48,7 +56,7 @@ def export(model: nn.Module, image_size: tuple[int, int], kind: str, out: Path |
     if kind not in FILES:
         raise UserError(f"{kind}: must be one of {', '.join(FILES)}")
     out = Path(FILES[kind]) if out is None else out
-    whole, images = FromPixels(model).eval(), [_examples(image_size, n) for n in (2, 3)]
+    whole, images = FromPixels(model).eval(), [_examples(inputs, n) for n in (2, 3)]
     write, run = (_onnx, _run_onnx) if kind == "onnx" else (_program, _run_program)
     with tempfile.TemporaryDirectory(prefix="robustmd-") as folder:
         made = Path(folder) / FILES[kind]
@@ -76,11 +84,13 @@ def export(model: nn.Module, image_size: tuple[int, int], kind: str, out: Path |
     return out
 
 
-def _examples(image_size: tuple[int, int], count: int) -> torch.Tensor:
-    random, (height, width) = torch.Generator().manual_seed(count), image_size
+def _examples(inputs: Inputs, count: int) -> torch.Tensor:
+    random, (height, *others) = torch.Generator().manual_seed(count), inputs.size
+    if inputs.are_tokens:  # 0 and 1: how many there are, only the model knows
+        return torch.randint(0, 2, (count, *others), generator=random)
     if height == 1:
-        return torch.randn(count, width, generator=random)
-    shape = (count, height, width, 3)
+        return torch.randn(count, *others, generator=random)
+    shape = (count, height, *others, 3)
     return torch.randint(0, 256, shape, dtype=torch.uint8, generator=random)
 
 

@@ -37,11 +37,11 @@ def train(
 
     Args:
         overrides: settings as on the command line: "method=opt", "training.iterations=100".
-        domains: in place of data=NAME; a DomainSet, or {name: (train x, train y, test x, test y)}
-            as `DomainSet.from_tensors` takes it.
+        domains: in place of data=NAME; a DomainSet, or what `DomainSet.from_tensors` takes: {name:
+            (train x, train y, test x, test y)}, or {name: (train, test)} of torch's Datasets.
         model: in place of backbone=NAME; float [n, 3, H, W] with pixels (u − 0.5)/0.25,
-            u = pixel/255 (or features [n, d]) -> logits [n, C]. It is copied; training begins at
-            its weights.
+            u = pixel/255 (or features or tokens [n, …]) -> logits [n, C]. It is copied; training
+            begins at its weights.
         loss: in place of training.loss=NAME: (outputs [n, C], labels [n] or [n, C]) -> [n], a
             function whose source can be read.
 

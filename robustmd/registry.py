@@ -93,10 +93,11 @@ class MethodFacts:
 
 @dataclass(frozen=True)
 class BackboneFacts:
-    """num_classes: C, the number of logits. image_size: (H, W) in pixels of what it will see."""
+    """num_classes: C, the number of logits. image_size: (H, W) in pixels of what it will see;
+    (1, …) of features [n, …]."""
 
     num_classes: int
-    image_size: tuple[int, int]
+    image_size: tuple[int, ...]
 
     @classmethod
     def of(cls, domains: DomainSet) -> BackboneFacts:

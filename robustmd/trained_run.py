@@ -106,7 +106,7 @@ class Run:
         """The final model on the CPU, in evaluation mode, or that of its best validation.
 
         It takes float [n, 3, H, W] whose pixels are (u − 0.5)/0.25, u = pixel/255 (or features
-        [n, d]), and gives logits [n, C].
+        or tokens [n, …]), and gives logits [n, C].
 
         Args:
             which: "best" is there where `evaluation.keep=best_val` kept it.
@@ -127,7 +127,8 @@ class Run:
 
         Args:
             images: uint8 [n, H, W, 3] of the size that the data set keeps or the model sees, whose
-                centre is taken; or paths of image files; or features, floating point [n, d].
+                centre is taken; or paths of image files; or features, floating point [n, …], or
+                tokens, integers [n, …].
 
         Raises:
             UserError: they are of another shape or type, or a file cannot be read.
@@ -169,10 +170,10 @@ class Run:
         Raises:
             UserError: it cannot be exported or written, or gives other numbers.
         """
-        from robustmd.export import export  # noqa: PLC0415 - few need it
+        from robustmd.export import Inputs, export  # noqa: PLC0415 - few need it
 
-        size = self._image_size()
-        return export(self.model(), size, kind, None if out is None else Path(out))
+        inputs = Inputs(self._image_size(), self._takes_tokens())
+        return export(self.model(), inputs, kind, None if out is None else Path(out))
 
     def _classes(self) -> list[str]:
         classes = self.summary.get("classes")
@@ -180,25 +181,36 @@ class Run:
             raise UserError(f"{self.path}: its summary.json names no classes")
         return classes
 
-    def _image_size(self) -> tuple[int, int]:
-        """(H, W) of what the model sees; a run of before it was recorded loads its data."""
+    def _takes_tokens(self) -> bool:
+        return self.summary.get("tokens") is True
+
+    def _image_size(self) -> tuple[int, ...]:
+        """(H, W) of what the model sees, or (1, …) of features [n, …]; a run of before it was
+        recorded loads its data."""
         found = self.summary.get("image_size")
         if found is None:
             return load_domains(typed_from_file(self.config), lambda _: None).image_size
-        if not (isinstance(found, list) and len(found) == 2 and all(type(n) is int for n in found)):
+        if not (isinstance(found, list) and len(found) > 1 and all(type(n) is int for n in found)):
             raise UserError(f"{self.path}: its summary.json names no image size")
-        return found[0], found[1]
+        return tuple(found)
 
     def _inputs(self, images: Any) -> torch.Tensor:
         """What the model takes, from what a user has."""
-        height, width = self._image_size()
+        size, tokens = self._image_size(), self._takes_tokens()
+        height, width = size[:2]
         if isinstance(images, str | Path):
             images = [images]
         if isinstance(images, list | tuple) and all(isinstance(one, str | Path) for one in images):
             images = _read(images, int(self.config["data"].get("size") or height))
         array = np.asarray(images.detach().cpu() if hasattr(images, "detach") else images)
-        if array.ndim == 2 and (height, width) == (1, array.shape[1]):
-            return torch.from_numpy(array.astype(np.float32))
+        if size == (1, *array.shape[1:]) and array.dtype.kind in ("iu" if tokens else "fiu"):
+            return torch.from_numpy(array.astype(np.int64 if tokens else np.float32))
+        if tokens or len(size) > 2:
+            what, needed = ("tokens", "integers") if tokens else ("features", "floating point")
+            raise UserError(
+                f"{what} are {array.dtype} {list(array.shape)}; needed are {needed} [n, "
+                f"{', '.join(map(str, size[1:]))}]"
+            )
         if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] != 3:
             margins = [-1, -1]
         else:

@@ -1,5 +1,6 @@
 """Training from Python: the command's bytes, objects in place of names, what a run gives back."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from tiny import composed, rows, synthetic_domains
 import robustmd
 from robustmd import cli
 from robustmd.config.loading import load_domains
+from robustmd.domains import DomainSet
+from robustmd.domains.sheet import draw_sheet
 from robustmd.errors import UserError
 
 TINY = ["backbone.width=0.05", "training.batch_size=20", "runtime.device=cpu", "runtime.threads=1"]
@@ -159,6 +162,54 @@ def test_objects_are_part_of_the_identity_by_what_they_hold(folder: Path) -> Non
         loaded.model()
     again = robustmd.load_run(first.path, model)
     assert torch.equal(again.model().weight, first.model().weight)
+
+
+def convolution() -> torch.nn.Module:
+    layers = torch.nn.Conv1d(4, 3, 2), torch.nn.Flatten(), torch.nn.Linear(12, 2)
+    return torch.nn.Sequential(*layers)
+
+
+def embedding() -> torch.nn.Module:
+    layers = torch.nn.Embedding(9, 3), torch.nn.Flatten(), torch.nn.Linear(12, 2)
+    return torch.nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize(
+    ("x", "make", "wrong", "words"),
+    [
+        (torch.randn(30, 4, 5), convolution, torch.zeros(2, 5), r"features are float32 \[2, 5\]"),
+        (torch.randint(9, (30, 4)), embedding, torch.zeros(2, 4), "needed are integers .n, 4."),
+    ],
+    ids=["sequences", "tokens"],
+)
+def test_a_model_takes_what_is_no_image(folder: Path, x, make, wrong, words: str) -> None:
+    torch.manual_seed(0)
+    y, model = torch.arange(30) % 2, make()
+    train, test = (torch.utils.data.TensorDataset(x[of], y[of]) for of in (y >= 0, y == 0))
+    domains = DomainSet.from_tensors({"a": (train, test), "b": (test, train)}, features=True)
+    run = robustmd.train("training.iterations=2", *TINY[1:], domains=domains, model=model)
+    with np.load(run.path / "predictions.npz") as kept:
+        logits = kept["test/b/logits"].astype(np.float32)
+    assert run.predict(x) == pytest.approx(softmax(logits, 1), abs=2e-3)
+    assert run.export("torch-export", folder / "features.pt2").is_file()
+    with pytest.raises(UserError, match=words):
+        run.predict(wrong)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "words"),
+    [
+        (["backbone=alexnet"], "images are 1×4×5 px; it needs at least 32×32"),
+        (["backbone=torchvision", "backbone.model=resnet18"], "and these are features .4, 5."),
+    ],
+)
+def test_a_network_of_images_takes_no_sequences(folder: Path, backbone, words: str) -> None:
+    arrays = torch.zeros(4, 4, 5), torch.arange(4) % 2
+    domains = DomainSet.from_tensors(dict.fromkeys("ab", arrays * 2), features=True)
+    with pytest.raises(UserError, match=f"{backbone[0]}: .*{words}"):
+        robustmd.train(*backbone, "training.iterations=1", *TINY[1:], domains=domains)
+    with pytest.raises(UserError, match="no sheet shows them"):
+        draw_sheet(domains, io.BytesIO())
 
 
 def test_a_loss_counts_by_its_source_and_by_what_it_takes_from_outside(folder: Path) -> None:

@@ -34,11 +34,16 @@ def build_backbone(backbone: Any, facts: BackboneFacts) -> nn.Module:
 
     from robustmd.backbones.networks import changes  # noqa: PLC0415
 
-    (height, width), smallest = facts.image_size, BACKBONES.flag(backbone.name, "smallest")
-    if min(height, width) < smallest:
+    size, smallest = facts.image_size, BACKBONES.flag(backbone.name, "smallest")
+    if min(size) < smallest:
         raise UserError(
-            f"backbone={backbone.name}: images are {height}×{width} px; "
+            f"backbone={backbone.name}: images are {'×'.join(map(str, size))} px; "
             f"it needs at least {smallest}×{smallest}"
+        )
+    if len(size) > 2 and isinstance(backbone, Library):
+        raise UserError(
+            f"backbone={backbone.name}: takes images, and these are features {list(size[1:])}; "
+            "give a model of your own"
         )
     try:
         if isinstance(backbone, Library):

@@ -51,10 +51,14 @@ def print_data_set(
     data: DomainSet, found: Sequence[Shared], unseen: Sequence[str], console: Console
 ) -> None:
     """A row for every domain, then duplicates, fingerprint and where the prepared arrays lie."""
-    height, width = data.image_size
+    first = data.domains[0].train
+    inputs = first.size_in_words
+    if not first.are_features:
+        height, width = data.image_size
+        inputs = f"images of {width}×{height} RGB"
     console.print(
-        f"\n{data.name}: {len(data)} domains, {data.labels_in_words}, images of "
-        f"{width}×{height} RGB, {_in_words(_bytes(data))} prepared",
+        f"\n{data.name}: {len(data)} domains, {data.labels_in_words}, {inputs}, "
+        f"{_in_words(_bytes(data))} prepared",
         soft_wrap=True,
     )
     console.print(_domains(data, unseen))

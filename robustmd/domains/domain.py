@@ -13,7 +13,7 @@ import numpy as np
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.examples import SPLITS, Examples, Views
 from robustmd.domains.splits import held_out, stream
-from robustmd.domains.tensors import examples_of
+from robustmd.domains.tensors import arrays_of, examples_of
 from robustmd.errors import UserError, listed, printable
 
 if TYPE_CHECKING:
@@ -53,9 +53,11 @@ class Domain:
         for split, examples in self.splits.items():
             if fault := examples.fault():
                 raise UserError(f"domain {self.name}, {split} split: {fault}")
-        sizes = {examples.image_size for examples in self.splits.values()}
+        sizes = {examples.size_in_words for examples in self.splits.values()}
         if len(sizes) > 1:
-            raise UserError(f"domain {self.name}: its splits have images of sizes {sorted(sizes)}")
+            raise UserError(
+                f"domain {self.name}: its splits have images of sizes {listed(sorted(sizes))}"
+            )
 
     @property
     def splits(self) -> dict[str, Examples]:
@@ -129,9 +131,9 @@ class DomainSet:
         repeated = [name for name, count in Counter(self.names).items() if count > 1]
         if repeated:
             raise UserError(f"data {self.name}: two domains have one name: {listed(repeated)}")
-        sizes = {d.name: d.train.image_size for d in self.domains}
+        sizes = {d.name: d.train.size_in_words for d in self.domains}
         if len(set(sizes.values())) > 1:
-            sides = listed([f"{name} {h}×{w}" for name, (h, w) in sizes.items()])
+            sides = listed([f"{name} {size}" for name, size in sizes.items()])
             raise UserError(f"data {self.name}: image sizes differ ({sides}); resize to one size")
         for domain in self.domains:
             for split, examples in domain.splits.items():
@@ -171,8 +173,8 @@ class DomainSet:
         return tuple(domain.name for domain in self.domains)
 
     @property
-    def image_size(self) -> tuple[int, int]:
-        """(H, W) of what the model sees, the same for every domain."""
+    def image_size(self) -> tuple[int, ...]:
+        """(H, W) of what the model sees, the same for every domain; (1, …) of features [N, …]."""
         return self.domains[0].train.image_size
 
     def class_masks(self) -> np.ndarray:
@@ -234,8 +236,8 @@ class DomainSet:
         return f"<p>{html.escape(self._head())}</p>{self._counts().to_html()}"
 
     def _head(self) -> str:
-        height, width = self.image_size
-        what = f"{len(self)} domains, {self.labels_in_words}, {height}×{width}"
+        size = self.domains[0].train.size_in_words
+        what = f"{len(self)} domains, {self.labels_in_words}, {size}"
         return printable(f"DomainSet {self.name}: {what}")
 
     def _counts(self) -> pd.DataFrame:
@@ -251,25 +253,24 @@ class DomainSet:
         domains: Mapping[str, Sequence[Any]],
         name: str = "tensors",
         classes: Sequence[str] | None = None,
+        features: bool = False,
     ) -> DomainSet:
-        """Domains from arrays or tensors in memory: {"a": (train_x, train_y, test_x, test_y), …}.
+        """Domains from arrays or tensors in memory: {"a": (train_x, train_y, test_x, test_y), …},
+        or from torch's map-style Datasets of pairs (x, y), read once: {"a": (train, test), …}.
 
         images: [N, H, W], [N, C, H, W] or [N, H, W, C] with C = 1 or 3; uint8 in 0..255 or floating
-        point in [0, 1]; one channel is repeated to three. Or features [N, d], floating point, for a
-        backbone that takes them. labels: integers [N], the classes; or
+        point in [0, 1]; one channel is repeated to three. Or features [N, d], floating point, or
+        tokens [N, L], int64, for a backbone that takes them; of any shape [N, …] with
+        features=True, which reads nothing as an image. labels: integers [N], the classes; or
         floating point [N] or [N, L], the numbers that a model is to give (0 and 1 for several
         labels an image), which `training.loss` compares. classes: the names of the labels 0, 1, …,
         or of the L numbers; "0", "1", … unless given. Raises UserError.
         """
         made, checksums = [], {}
-        for key, arrays in domains.items():
-            if len(arrays) != 4:
-                raise UserError(
-                    f"domain {key}: {len(arrays)} arrays given, needed are train images, train "
-                    "labels, test images and test labels"
-                )
-            train = examples_of(f"{key}, train", *arrays[:2])
-            test = examples_of(f"{key}, test", *arrays[2:])
+        for key, given in domains.items():
+            train_x, train_y, test_x, test_y = arrays_of(key, given)
+            train = examples_of(f"{key}, train", train_x, train_y, features)
+            test = examples_of(f"{key}, test", test_x, test_y, features)
             made.append(Domain(key, train, test, source="tensors in memory"))
             checksums[key] = {
                 f"{split}_{part}": array_sha256(getattr(examples, part))

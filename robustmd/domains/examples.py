@@ -113,8 +113,8 @@ class Views:
 class Examples:
     """One split of one domain: images with their labels.
 
-    images: uint8 [N, H, W, 3], C-contiguous, usually a read-only memory map; features [N, d] are
-            float32 [N, 1, d, 1], seen as they are
+    images: uint8 [N, H, W, 3], C-contiguous, usually a read-only memory map; features [N, …] are
+            float32 [N, 1, …, 1], tokens int64 of that shape, both seen as they are
     labels: int64 [N], the classes, or float32 [N, L], L numbers an image; aligned with images
     rows:   int64 [n], the rows of images that belong to this split (None: all N, in order)
     files:  [N], the file of each stored image, where it has one of its own
@@ -152,10 +152,30 @@ class Examples:
         return self.labels.ndim == 2
 
     @property
-    def image_size(self) -> tuple[int, int]:
-        """(H, W) of what is seen of an image."""
-        height, width = self.images.shape[1:3]
-        return (height, width) if self.views.crop is None else (self.views.crop, self.views.crop)
+    def are_features(self) -> bool:
+        """Whether the model takes them as they are: features or tokens, and no images."""
+        images = self.images
+        is_type = images.dtype in (np.float32, np.int64)
+        return is_type and images.ndim > 3 and images.shape[1] == images.shape[-1] == 1
+
+    @property
+    def are_tokens(self) -> bool:
+        """Whether they are features that count: int64."""
+        return self.are_features and self.images.dtype == np.int64
+
+    @property
+    def image_size(self) -> tuple[int, ...]:
+        """(H, W) of what is seen of an image; (1, …) of features [N, …]."""
+        crop = self.views.crop
+        return self.images.shape[1:-1] if crop is None else (crop, crop)
+
+    @property
+    def size_in_words(self) -> str:
+        """32×32 of images, else as "features [12, 8]" or "tokens [12]"."""
+        if not self.are_features:
+            return "×".join(map(str, self.image_size))
+        kind = "tokens" if self.are_tokens else "features"
+        return f"{kind} {list(self.image_size[1:])}"
 
     def subset(self, positions: np.ndarray) -> Examples:
         """The stored images at `positions` (int [m]) in all their variants, sharing `images`.
@@ -189,10 +209,9 @@ class Examples:
         """What is wrong with the arrays or views, in words, or None."""
         images, labels, rows = self.images, self.labels, self.rows
         fault = None
-        are_features = images.dtype == np.float32 and images.shape[1::2] == (1, 1)
-        if are_features and self.views != Views():
+        if self.are_features and self.views != Views():
             fault = "features are seen as they are, without crop, turn or noise"
-        elif not are_features and (
+        elif not self.are_features and (
             images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3
         ):
             fault = f"images are {images.dtype} {list(images.shape)}, not uint8 [N, H, W, 3]"

@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from robustmd.domains.domain import Domain, DomainSet
+from robustmd.errors import UserError
 from robustmd.fonts import NOTE, in_one_font
 
 SMALLEST, LARGEST = 64, 96  # sides of a picture on the sheet, in pixels
@@ -45,7 +46,11 @@ def draw_sheet(
     only: domains to show; None: all. What is not shown is named at the foot.
     most: how many pictures at most, by leaving classes out evenly, one always being left
     side: pixels that larger images are reduced to; smaller ones are enlarged by whole factors
+
+    Raises UserError where there are no images.
     """
+    if data.domains[0].train.are_features:
+        raise UserError(f"data {data.name}: has features and no images; no sheet shows them")
     shown = [d for d in data if only is None or d.name in only]
     columns = len(data.classes)
     if most is not None:

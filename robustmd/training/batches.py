@@ -209,7 +209,7 @@ def parts_of(whole: int, shares: Sequence[float]) -> list[int]:
 
 def _margin(examples: Examples) -> tuple[int, int]:
     """(H − s, W − s), the last row and column where a crop can begin."""
-    (height, width), (h, w) = examples.images.shape[1:3], examples.image_size
+    (height, width), (h, w) = examples.images.shape[1:3], examples.image_size[:2]
     return height - h, width - w
 
 

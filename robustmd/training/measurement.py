@@ -196,12 +196,11 @@ def images_at_once(split: ResidentExamples) -> int:
     More on a GPU with more memory; on all of it, not on what is free just now: a pass over another
     number of images may round differently, and the same command shall give the same bytes.
     """
-    height, width = split.image_size
     pixels = PIXELS_AT_ONCE
     if split.device.type == "cuda":
         memory = torch.cuda.get_device_properties(split.device).total_memory
         pixels = max(pixels, min(MOST_PIXELS, memory // BYTES_A_PIXEL))
-    return max(1, pixels // (height * width))
+    return max(1, pixels // math.prod(split.image_size))
 
 
 def worst(measures: Mapping[str, Measure]) -> dict[str, float]:

@@ -27,14 +27,14 @@ MULTIPLIERS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
 
 
 def normalised(images: torch.Tensor) -> torch.Tensor:
-    """uint8 [n, H, W, 3] -> float32 [n, 3, H, W], channels last in memory; features, float32
-    [n, 1, d, 1] -> [n, d], as they are.
+    """uint8 [n, H, W, 3] -> float32 [n, 3, H, W], channels last in memory; features or
+    tokens [n, 1, …, 1] -> [n, …], as they are.
 
     x ↦ (x/255 − 0.5)/0.25, the same for every domain, so in [−2, 2]. The paper does not say; with
     [−1, 1] a network without batch norm stays at its starting loss for hundreds of iterations.
     """
-    if images.is_floating_point():
-        return images.flatten(1)
+    if images.dtype != torch.uint8:
+        return images[:, 0, ..., 0]
     return images.permute(0, 3, 1, 2).float().div_(63.75).sub_(2.0)
 
 
@@ -58,7 +58,7 @@ def cropped(
 
 
 def turned(
-    images: torch.Tensor, matrices: torch.Tensor, corners: torch.Tensor, size: tuple[int, int]
+    images: torch.Tensor, matrices: torch.Tensor, corners: torch.Tensor, size: tuple[int, ...]
 ) -> torch.Tensor:
     """uint8 [m, h, w, 3]: each image in its variant, of which the part at `corners` is kept.
 

@@ -93,8 +93,8 @@ def where_images_are(splits: Splits) -> str | None:
     if device.type == "cpu":
         return None
     arrays = {id(one.images): one.images for one in examples}.values()
-    here = sum(images.numel() for images in arrays if images.device != device) / 1e6
-    there = sum(images.numel() for images in arrays) / 1e6 - here
+    here = sum(images.nbytes for images in arrays if images.device != device) / 1e6
+    there = sum(images.nbytes for images in arrays) / 1e6 - here
     if not here:
         return f"images: {there:.0f} MB, all on {device}"
     return (
@@ -113,7 +113,7 @@ def _placed(images: torch.Tensor, device: torch.device) -> torch.Tensor:
     """The images on the device, or where they are if they would take too much of its memory."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
-        if images.numel() > LARGEST_SHARE * free:
+        if images.nbytes > LARGEST_SHARE * free:
             return images
     return images.to(device)
 

@@ -180,6 +180,7 @@ def summarise(
         "unseen": list(plan.unseen),
         "classes": list(plan.domains.classes),
         "image_size": list(plan.domains.image_size),
+        **({"tokens": True} if plan.domains[0].train.are_tokens else {}),
         "licences": {domain.name: domain.licence for domain in plan.domains},
         "iterations": config.training.iterations,
         "iterations_done": learner.iteration,
@@ -284,7 +285,7 @@ def example_sheet(domains: DomainSet) -> bytes | None:
     The same for all runs on the data.
     """
     shown = [domain.name for domain in domains if domain.licence in EMBEDDABLE]
-    if not shown:
+    if not shown or domains[0].train.are_features:
         return None
     stream = io.BytesIO()
     draw_sheet(domains, stream, only=evenly(shown, DOMAINS), most=PICTURES, side=SIDE)

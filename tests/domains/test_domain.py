@@ -115,7 +115,7 @@ def test_sizes_are_those_that_the_model_sees(one_line):
     assert data.image_size == (6, 6)
     with pytest.raises(UserError) as error:
         Domain("a", large, examples())
-    one_line(error, "(6, 6)", "(8, 8)")
+    one_line(error, "6×6, 8×8")
 
 
 def test_class_masks_say_who_has_which_class():

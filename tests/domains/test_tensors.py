@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from robustmd.domains import DomainSet
 from robustmd.errors import UserError
+from robustmd.training.pixels import normalised
 
 NHWC = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 3), dtype=np.uint8)
 LABELS = np.array([0, 1, 2, 1, 0])
@@ -90,6 +92,106 @@ def test_images_that_are_none(x, words, one_line):
     with pytest.raises(UserError) as error:
         images_of(x)
     one_line(error, "a", "train", words)
+
+
+SEQUENCES = np.random.default_rng(0).normal(size=(5, 4, 2))
+
+
+@pytest.mark.parametrize(
+    ("x", "features", "dtype", "words"),
+    [
+        (SEQUENCES[:, 0], False, np.float32, "features [2]"),
+        (SEQUENCES, True, np.float32, "features [4, 2]"),
+        (torch.from_numpy(SEQUENCES[..., None]).half(), True, np.float32, "features [4, 2, 1]"),
+        (LABELS[:, None] + np.arange(4), False, np.int64, "tokens [4]"),
+        (torch.arange(40).view(5, 4, 2), True, np.int64, "tokens [4, 2]"),
+    ],
+)
+def test_features_and_tokens_are_given_as_they_are(x, features, dtype, words):
+    data = DomainSet.from_tensors({"a": (x, LABELS, x, LABELS)}, features=features)
+    images = data["a"].train.images
+    assert images.dtype == dtype
+    assert np.array_equal(normalised(torch.from_numpy(images)), np.asarray(x).astype(dtype))
+    assert repr(data).splitlines()[0].endswith(f"1 domains, 3 classes, {words}")
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (SEQUENCES * np.nan, "must be finite"),
+        (SEQUENCES[:, 0, 0], "features are float64 [5]"),
+        (NHWC, "features are uint8"),
+        (LABELS[:, None] - 1, "tokens run from -1"),
+    ],
+)
+def test_features_that_are_none(x, words, one_line):
+    with pytest.raises(UserError) as error:
+        DomainSet.from_tensors({"a": (x, LABELS, x, LABELS)}, features=True)
+    one_line(error, "domain a, train", words)
+
+
+def test_domains_differ_in_what_their_features_are(one_line):
+    tokens, features = LABELS[:, None], SEQUENCES[:, 0, :1]
+    with pytest.raises(UserError) as error:
+        DomainSet.from_tensors({n: (x, LABELS) * 2 for n, x in (("a", tokens), ("b", features))})
+    one_line(error, "a tokens [1]", "b features [1]")
+
+
+class Pairs(torch.utils.data.Dataset):
+    def __init__(self, *items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, index):
+        return self.items[index]
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(())
+
+
+@pytest.mark.parametrize(
+    ("of", "same"),
+    [
+        (Image.fromarray, NHWC),
+        (lambda image: torch.from_numpy(image).permute(2, 0, 1) / 255, NHWC),
+        (lambda image: Image.fromarray(image).convert("L").convert("P"), None),
+    ],
+    ids=["PIL", "tensor", "palette"],
+)
+def test_datasets_are_the_arrays_that_they_hold(of, same):
+    split = Pairs(*((of(image), int(label)) for image, label in zip(NHWC, LABELS, strict=True)))
+    examples = DomainSet.from_tensors({"a": (split, split)})["a"].test
+    assert np.array_equal(examples.targets, LABELS)
+    assert examples.images.shape == NHWC.shape
+    assert same is None or np.array_equal(examples.images, same)
+
+
+def test_labels_of_datasets_may_be_numbers():
+    split = torch.utils.data.TensorDataset(torch.zeros(4, 3), torch.rand(4, 2))
+    data = DomainSet.from_tensors({"a": (split, split)})
+    assert data.are_numbers
+    assert np.array_equal(data["a"].train.targets, split.tensors[1])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [
+        (Stream(), "Stream is an IterableDataset"),
+        (Pairs(), "Pairs has no items"),
+        (Pairs((1, 2, 3)), "item 0 of Pairs is a tuple; needed are pairs (x, y)"),
+        (Pairs(NHWC), "item 0 of Pairs is a ndarray"),
+        (Pairs((NHWC[0], 0), (NHWC[0, 1:], 0)), "x of item 0 is uint8 [6, 7, 3] and of item 1"),
+        (Pairs((NHWC[0], 0), (NHWC[0], 0.5)), "y of item 0 is int64 [] and of item 1 float64 []"),
+    ],
+)
+def test_datasets_that_are_none(dataset, words, one_line):
+    with pytest.raises(UserError) as error:
+        DomainSet.from_tensors({"a": (Pairs((NHWC[0], 0)), dataset)})
+    one_line(error, "domain a, test", words)
 
 
 @pytest.mark.parametrize("y", [LABELS.astype(str), LABELS[:, None], np.eye(5, dtype=int)])

@@ -188,8 +188,9 @@ def test_each_function_of_the_page_keeps_the_shape() -> None:
     assert torch.equal(moved, IMAGES.roll(-2, 3))
 
 
-def test_features_are_no_images(tmp_path: Path) -> None:
-    features, labels = torch.zeros(8, 5), torch.arange(8) % 2
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_features_are_no_images(dtype: torch.dtype) -> None:
+    features, labels = torch.zeros(8, 5, dtype=dtype), torch.arange(8) % 2
     found = DomainSet.from_tensors(dict.fromkeys("ab", (features, labels) * 2))
     with pytest.raises(UserError, match=r"data\.augment=standard: is of images, and data tensors"):
         Plan.of(composed("data.augment=standard"), found, torch.device("cpu"))
