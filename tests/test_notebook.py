@@ -1,6 +1,7 @@
 """Training from Python: the command's bytes, objects in place of names, what a run gives back."""
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,11 @@ def shown_by_the_last_of(cells: list[str], folder: Path) -> str:
         return names[cells[-1]]._repr_html_()
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": folder}}).execute()
+    shown = [one["data"]["text/plain"] for one in book.cells[1].outputs if "data" in one]
+    bars = [text for text in shown if re.match(r"\d/4 ", text)]  # one, that changed in place
+    assert len(bars) == 1
+    assert re.match(r"4/4 ━+ .* it/s .* p handwritten .*  worst loss ", bars[0])
+    assert not any("worst training loss" in text and "iteration 0/4" in text for text in shown)
     return book.cells[-1].outputs[0]["data"]["text/html"]
 
 

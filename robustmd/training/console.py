@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import math
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from types import FrameType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -19,6 +22,7 @@ MOST = 4  # weights that are shown: with many domains all would not fit, and mos
 # Ctrl-C, a scheduler's end, a closed terminal, two preemptions, a used-up limit of CPU time
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 PREEMPTIONS = ("SIGUSR1", "SIGUSR2")
+BETWEEN, CELL_WIDTH = 0.2, 100  # seconds and letters, of a bar in a notebook
 ONE_PRESS = 1.0  # seconds: a launcher may pass a Ctrl-C on that has come here already
 
 
@@ -30,8 +34,35 @@ class _Rate(ProgressColumn):
         return Text(rate, style="progress.data.speed")
 
 
+class _Cell:
+    """A bar as text in the output of a notebook's cell, where it changes in place and stays.
+
+    rich's own needs ipywidgets there, and without them shows nothing.
+    """
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._shown_at = -math.inf
+
+    def is_due(self) -> bool:
+        """Whether it was last shown long enough ago."""
+        return time.monotonic() - self._shown_at >= BETWEEN
+
+    def show(self, bar: Progress) -> None:
+        from IPython.display import display  # noqa: PLC0415 - is there where a notebook is
+
+        text = io.StringIO()
+        Console(file=text, width=CELL_WIDTH, force_jupyter=False, color_system=None).print(bar)
+        content = {"text/plain": text.getvalue().rstrip()}
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+        self._shown_at = time.monotonic()
+
+
 class RunProgress:
-    """A bar on a terminal, plain lines elsewhere; for use in a `with`.
+    """A bar on a terminal or in a notebook, plain lines elsewhere; for use in a `with`.
 
     Args:
         console: where to show it.
@@ -55,8 +86,9 @@ class RunProgress:
             ),
             console=console,
             transient=True,
-            disable=not console.is_interactive,
+            disable=not console.is_interactive or console.is_jupyter,
         )
+        self._cell = _Cell() if console.is_jupyter else None
         self._task = self._bar.add_task("", total=iterations, completed=done)
 
     def __enter__(self) -> RunProgress:
@@ -65,6 +97,8 @@ class RunProgress:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+        if self._cell is not None:
+            self._cell.show(self._bar)
 
     def iterated(self, iteration: int, weights: Mapping[str, float]) -> None:
         """After a log interval: where the run is and its weights p, the largest of many."""
@@ -75,13 +109,15 @@ class RunProgress:
         self._weights = printable("p " + " ".join(shown))
         description = f"{self._weights}  {self._worst}"
         self._bar.update(self._task, completed=iteration, description=description)
+        if self._cell is not None and self._cell.is_due():
+            self._cell.show(self._bar)
 
     def measured(self, iteration: int, worst_loss: float, worst_accuracy: float | None) -> None:
         """After a measurement: the worst domain's loss and accuracy (%; None: there is none) in
         training."""
         accuracy = "" if worst_accuracy is None else f", accuracy {worst_accuracy:.2f} %"
         self._worst = f"worst loss {worst_loss:.4f}"
-        if not self._console.is_interactive:
+        if self._cell is None and not self._console.is_interactive:
             self._console.print(
                 f"  iteration {iteration}/{self._iterations}: worst training loss "
                 f"{worst_loss:.4f}{accuracy}  {self._weights}",
