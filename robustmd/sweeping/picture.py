@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
 
@@ -64,7 +65,7 @@ class LivePicture(Picture):
 
     def __init__(self, console: Console, overrides: Sequence[Sequence[str]], places: int) -> None:
         super().__init__(console, overrides, places)
-        self._lines: dict[int, list[str]] = {}  # run under way -> what it said
+        self._lines: dict[int, deque[str]] = {}  # run under way -> its last two lines
         self._shared = set.intersection(*map(set, overrides))  # what tells no run from another
         self._ended = self._killed = 0
         self._begun = time.monotonic()
@@ -78,18 +79,18 @@ class LivePicture(Picture):
         self._live.stop()
 
     def started(self, number: int) -> None:
-        self._lines[number] = []
+        self._lines[number] = deque(maxlen=2)
 
     def said(self, number: int, line: str) -> None:
-        self._lines.setdefault(number, []).append(line)
+        self._lines[number].append(line)
         if "warning:" in line or "failed:" in line:
             self._print(f"{number + 1:>{self._width}}| {line}")
 
     def ended(self, number: int, killed_by: str | None) -> None:
-        said = self._lines.pop(number, [])
+        said = self._lines.pop(number)
         self._ended += 1
         self._killed += killed_by is not None
-        for line in (self.title(number), *said[-2:]):  # its verdict and its folder
+        for line in (self.title(number), *said):  # its verdict and its folder
             self._print(line)
 
     def _table(self) -> Table:
