@@ -8,4 +8,4 @@ echo "== lint"
 echo "== types"
 .venv/bin/mypy
 echo "== tests"
-exec .venv/bin/python -m pytest -m "not slow" -n auto --dist loadfile "$@"
+exec .venv/bin/python -m pytest -m "not slow" -n auto --dist loadfile --no-loadscope-reorder "$@"

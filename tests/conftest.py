@@ -23,6 +23,11 @@ publish()  # tests that compose by themselves know every option
 Pair = tuple[float, float]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The file that takes longest first: a file is one process's, and the others fill the other."""
+    items.sort(key=lambda item: item.path.name != "test_wheel.py")
+
+
 @pytest.fixture(autouse=True)
 def one_run_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep in a test's own process starts no others, unless the test says jobs=N."""

@@ -19,6 +19,12 @@ def answer(job):
     if kind == "die":
         print("last words", flush=True)
         os.kill(os.getpid(), signal.Signals[given])
+    if kind == "hang up":  # as a process that is being killed: its pipes close before it is dead
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it hears of no parent any more
+        os.closerange(3, 256)
+        print("hung up", flush=True)
+        time.sleep(given)
+        os._exit(3)
     if kind == "sleep":
         print(os.getpid(), flush=True)
         time.sleep(given)

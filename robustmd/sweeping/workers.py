@@ -79,10 +79,11 @@ class Worker:
 
     def end(self) -> End | None:
         """How its job ended; None while it has not."""
-        with suppress(EOFError, OSError):
+        with suppress(EOFError, OSError):  # its end of the pipe closes a moment before it is dead
             if self._jobs.poll():
+                answer = self._jobs.recv()
                 self.job = None
-                return End(*self._jobs.recv())
+                return End(*answer)
         if self._process.is_alive():
             return None
         self._process.join()

@@ -58,6 +58,18 @@ def test_one_process_does_job_after_job_and_its_lines_come_back(worker: Worker) 
     assert played(worker, ("die", "SIGKILL")) == (End(killed_by="SIGKILL"), ["last words"])
 
 
+def test_a_process_whose_pipe_closes_has_its_job_until_it_is_dead(worker: Worker) -> None:
+    worker.give(7, ("hang up", 0.5))
+    while not list(worker.lines()):
+        pass
+    assert worker.end() is None
+    assert worker.job == 7
+    until = time.monotonic() + 20
+    while (end := worker.end()) is None and time.monotonic() < until:
+        time.sleep(0.05)
+    assert end == End(killed_by="exit code 3")
+
+
 def test_without_its_parent_a_worker_ends(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(ORPHAN.format(path=sys.path))
