@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_type_hints
 
 from typing_extensions import Self, dataclass_transform
 
@@ -157,7 +157,7 @@ class Registry(Mapping[str, "type[Settings]"]):
     Args:
         group: "method", "data", "backbone".
         needs: the method that a class must have.
-        common: {name: (type, key)} of the keys that every option has.
+        common: the keys that every option has, annotated in a class.
         flags: what the decorator may say, with the defaults.
     """
 
@@ -165,10 +165,13 @@ class Registry(Mapping[str, "type[Settings]"]):
         self,
         group: str,
         needs: str,
-        common: Mapping[str, tuple[Any, Any]] | None = None,
+        common: type = object,
         **flags: Any,
     ) -> None:
-        self.group, self._needs, self._common = group, needs, common or {}
+        self.group, self._needs = group, needs
+        self._common = {
+            name: (kind, vars(common)[name]) for name, kind in get_type_hints(common).items()
+        }
         self._defaults = {"order": None, **flags}
         self._options: dict[str, type[Settings]] = {}
         self._flags: dict[str, Mapping[str, Any]] = {}
@@ -241,28 +244,28 @@ class Augmentation:
 METRICS: dict[str, Metric] = {}
 LOSSES: dict[str, Loss] = {}
 AUGMENTATIONS: dict[str, Augmentation] = {}
+
+
+class _OfBackbones:
+    """The keys that every backbone has."""
+
+    freeze: str = key("none", one_of("none", "features"), "features: train the last layer alone")
+    freeze_bn: bool = key(False, help="batch norm's statistics stay; its scale and shift learn")
+    dropout: float | None = key(None, BELOW_ONE, "of its own dropout layers, or before its head")
+
+
+class _OfData:
+    """The keys that every data set has."""
+
+    unseen: list[str] = key([], NAMES, "domains kept out of training, and measured all the same")
+    validation: float = key(0.0, BELOW_ONE, "share of each training set held out for validation")
+    shares: Any = key("equal", PARTS, "the domains' parts of a batch")
+    augment: str = key("none", help="random changes of training images: standard, or your own")
+
+
 METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
-BACKBONES = Registry(
-    "backbone",
-    "build",
-    common={
-        "freeze": (str, key("none", one_of("none", "features"))),
-        "freeze_bn": (bool, key(False)),
-        "dropout": (Optional[float], key(None, BELOW_ONE)),  # noqa: UP045
-    },
-    head=None,
-    smallest=1,
-)
-DATA = Registry(
-    "data",
-    "load",
-    common={
-        "unseen": ("list[str]", key([], NAMES)),
-        "validation": ("float", key(0.0, BELOW_ONE)),
-        "shares": (Any, key("equal", PARTS)),
-        "augment": ("str", key("none")),
-    },
-)
+BACKBONES = Registry("backbone", "build", _OfBackbones, head=None, smallest=1)
+DATA = Registry("data", "load", _OfData)
 
 
 def modules_registered() -> frozenset[str]:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @backbone("alexnet", head="classifier", smallest=32, order=0)
 class AlexNet(Settings):
-    """`width` scales the channels; `hidden`: neurons of a hidden classifier layer, 0 for none."""
+    """AlexNet's convolutions for small images."""
 
-    width: float = key(1.0, POSITIVE)
-    hidden: int = key(0, COUNT_OR_ZERO)
+    width: float = key(1.0, POSITIVE, "scales the channels")
+    hidden: int = key(0, COUNT_OR_ZERO, "neurons of a hidden classifier layer; 0: none")
 
     def build(self, facts: BackboneFacts) -> nn.Module:
         from robustmd.backbones.networks import alexnet  # noqa: PLC0415 - torch takes seconds

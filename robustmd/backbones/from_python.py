@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 @backbone("from_python")
 class FromPython(Settings):
-    """`sha256`: of the module's layers and weights; `given` to the settings of one run it is no
-    setting."""
+    """The module of `robustmd.train(model=…)`: `given` to one run's settings, no setting."""
 
-    sha256: str = key("")
+    sha256: str = key("", help="of the module's layers and weights")
     given: ClassVar[Any] = None
 
     def build(self, facts: BackboneFacts) -> nn.Module:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from typing_extensions import Self
 
@@ -38,9 +38,9 @@ class Published:
 
 @dataclass
 class Pretrained(Settings):
-    """`weights`: none, the name of published ones, or a state dict's path, made absolute."""
+    """A backbone that may start from weights."""
 
-    weights: str = key("none", PUBLISHED_WEIGHTS)
+    weights: str = key("none", PUBLISHED_WEIGHTS, "what it starts from")
 
     def __post_init__(self) -> None:
         """A relative path means another file elsewhere, so it must not be a run's identity."""
@@ -58,12 +58,11 @@ class Pretrained(Settings):
 
 @dataclass
 class Library(Pretrained):
-    """`model` by the library's name. `mean`, `std`: of red, green and blue in [0, 1], the scale on
-    which it sees images; null: that of its weights, and without weights that of all backbones."""
+    """A library's model, which sees images on the scale (u − mean)/std, u = pixel/255."""
 
-    model: str = ""
-    mean: Optional[list[float]] = key(None, RGB)  # noqa: UP045
-    std: Optional[list[float]] = key(None, RGB)  # noqa: UP045
+    model: str = key("", help="by the name that it has there")
+    mean: list[float] | None = key(None, RGB, "of its scale; null: as of its weights")
+    std: list[float] | None = key(None, RGB, "of its scale, likewise")
 
     def bare(self, facts: BackboneFacts) -> nn.Module:
         """The library's model with a head for the classes. Raises ValueError, RuntimeError or

@@ -19,9 +19,9 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 @backbone("resnet18", head="fc", smallest=32, order=1)
 class ResNet18(Pretrained):
-    """`weights`: imagenet, none, or the path of a state dict, made absolute."""
+    """torchvision's ResNet-18."""
 
-    weights: str = key("imagenet", WEIGHTS)
+    weights: str = key("imagenet", WEIGHTS, "what it starts from; a path is made absolute")
 
     def build(self, facts: BackboneFacts) -> nn.Module:
         from robustmd.backbones.networks.changes import scale_input  # noqa: PLC0415 - torch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from robustmd.backbones.library import Library, Published
 from robustmd.config.paths import names_weights
 from robustmd.errors import UserError
-from robustmd.registry import BackboneFacts, backbone
+from robustmd.registry import BackboneFacts, backbone, key
 
 if TYPE_CHECKING:
     from torch import nn
@@ -23,9 +23,9 @@ FILES = ("model.safetensors", "pytorch_model.bin")
 
 @backbone("timm", order=3)
 class Timm(Library):
-    """`weights`: none, pretrained (those of the model's tag, from timm's cache), or a path."""
+    """Any model of PyTorch Image Models; weights=pretrained: those of its tag, from its cache."""
 
-    model: str = "vit_small_patch16_224"
+    model: str = key("vit_small_patch16_224", help="by the name that it has there")
 
     def check(self) -> None:
         super().check()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from robustmd.backbones.library import Library, Published
 from robustmd.config.paths import names_weights
-from robustmd.registry import BackboneFacts, backbone
+from robustmd.registry import BackboneFacts, backbone, key
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,9 +27,9 @@ OLD_NAME = re.compile(r"(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\.\w+)")
 
 @backbone("torchvision", order=2)
 class TorchVision(Library):
-    """`weights`: none, a name of torchvision's (IMAGENET1K_V1, DEFAULT), or a state dict's path."""
+    """Any of torchvision's models for classification; weights are called IMAGENET1K_V1, DEFAULT."""
 
-    model: str = "resnet50"
+    model: str = key("resnet50", help="by the name that it has there")
 
     def check(self) -> None:
         super().check()

@@ -10,10 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Allowed:
-    """A range: in words for the message, and as a test."""
+    """A range: in words for the message, as a test, and its values where they can be listed."""
 
     words: str
     holds: Callable[[Any], bool]
+    values: tuple[str, ...] = ()
 
 
 def is_number(value: Any) -> bool:
@@ -23,7 +24,7 @@ def is_number(value: Any) -> bool:
 
 
 def one_of(*options: str) -> Allowed:
-    return Allowed("one of " + ", ".join(options), lambda value: value in options)
+    return Allowed("one of " + ", ".join(options), lambda value: value in options, options)
 
 
 def _is_device(value: str) -> bool:
@@ -143,6 +144,7 @@ def shares(*values: float) -> Grid:
 def key(
     default: Any,
     allowed: Allowed = ANYTHING,
+    help: str = "",
     *,
     tune: Tune | None = None,
     grid: Grid | None = None,
@@ -155,6 +157,8 @@ def key(
         default: what a run's identity leaves out, so it never changes once released; a list or a
             dict is copied for every instance.
         allowed: the range; null passes where the type allows it.
+        help: what it means, in one line that begins small and ends without a full stop: what
+            `robustmd explain` says, and the documentation's tables.
         tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
         grid: the values that `robustmd planted` compares; those of several keys are combined.
         per_domain: the value is a list with one entry for each domain that trains.
@@ -163,6 +167,7 @@ def key(
     """
     metadata = {
         "allowed": allowed,
+        "help": help,
         "tune": tune,
         "grid": grid,
         "per_domain": per_domain,

@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import robustmd.augmentations
 import robustmd.backbones
@@ -57,36 +57,37 @@ TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each metho
 
 @dataclass
 class Training:
-    iterations: int = key(5000, COUNT)  # T
-    batch_size: int = key(200, COUNT)  # B, shared equally by the domains
-    # M: fewer than K are drawn anew in every iteration; null: all, if B has room
-    domains_per_batch: Optional[int] = key(None, COUNT)  # noqa: UP045
-    optimizer: str = "sgd"  # one of OPTIMIZERS
-    learning_rate: float = key(0.01, POSITIVE)  # η_w
-    head_learning_rate: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - null: as the rest
-    momentum: float = key(MOMENTUM, BELOW_ONE)  # of sgd and rmsprop
-    betas: Optional[list[float]] = key(None, BETAS)  # noqa: UP045 - of adam's kind; null: torch's
-    weight_decay: float = key(5e-4, NOT_NEGATIVE)  # adamw decays the weights, others the gradient
-    decay_all: bool = True  # false: no decay of biases and norms (parameters of one dimension)
-    schedule: str = key("constant", one_of("constant", "cosine", "linear", "step"))  # two go to 0
-    milestones: list[int] = key([], MILESTONES)  # of schedule=step: iterations, each times gamma
-    gamma: float = key(0.1, SHARE)
-    warmup: int = key(0, COUNT_OR_ZERO)  # iterations in which the rate rises; then the schedule
-    clip_norm: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - the gradient's largest norm
-    ema: Optional[float] = key(None, SHARE)  # noqa: UP045 - decay of a moving average, as 0.999
-    # ends after so many measurements without a better validation; null: never
-    patience: Optional[int] = key(None, COUNT)  # noqa: UP045
-    loss: str = "cross_entropy"  # or one of your own, by @robustmd.loss
-    label_smoothing: float = key(0.0, BELOW_ONE)  # ε of the cross entropy that is trained on
+    iterations: int = key(5000, COUNT, "T: steps of the model")
+    batch_size: int = key(200, COUNT, "B: images a step, shared equally by the domains")
+    domains_per_batch: int | None = key(
+        None, COUNT, "M < K of them, drawn anew; null: all, if B has room"
+    )
+    optimizer: str = key("sgd", one_of(*OPTIMIZERS), "torch's of that name, in small letters")
+    learning_rate: float = key(0.01, POSITIVE, "η of all parameters, before the schedule")
+    head_learning_rate: float | None = key(
+        None, POSITIVE, "η of the last layers, which weights leave random"
+    )
+    momentum: float = key(MOMENTUM, BELOW_ONE, "of sgd and rmsprop")
+    betas: list[float] | None = key(None, BETAS, "of adam's kind; null: torch's")
+    weight_decay: float = key(5e-4, NOT_NEGATIVE, "of the gradient; adamw: of the weights")
+    decay_all: bool = key(True, help="false: no decay of biases and norms")
+    schedule: str = key(
+        "constant",
+        one_of("constant", "cosine", "linear", "step"),
+        "of the learning rate, after the warm-up; linear and cosine end at 0",
+    )
+    milestones: list[int] = key([], MILESTONES, "of schedule=step: iterations, each times gamma")
+    gamma: float = key(0.1, SHARE, "γ of schedule=step")
+    warmup: int = key(0, COUNT_OR_ZERO, "w iterations in which the rate rises, (t + 1)/w of it")
+    clip_norm: float | None = key(None, POSITIVE, "a gradient of a larger norm is shortened to it")
+    ema: float | None = key(None, SHARE, "decay of a moving average of the model, as 0.999")
+    patience: int | None = key(None, COUNT, "ends after so many without a better validation")
+    loss: str = key("cross_entropy", help="of an example, in training and measured; or your own")
+    label_smoothing: float = key(0.0, BELOW_ONE, "ε of the cross entropy that is trained on")
 
     def check(self) -> None:
         """What depends on two keys. Raises UserError."""
-        name = self.optimizer
-        if name not in OPTIMIZERS:
-            near = difflib.get_close_matches(name.lower(), OPTIMIZERS, n=1)
-            hint = f"did you mean {near[0]}? Allowed" if near else "must be one of"
-            raise UserError(f"training.optimizer={name}: {hint}: {', '.join(OPTIMIZERS)}")
-        own = OPTIMIZERS[name]
+        name, own = self.optimizer, OPTIMIZERS[self.optimizer]
         changed = {"momentum": self.momentum != MOMENTUM, "betas": self.betas is not None}
         for given in (one for one, is_changed in changed.items() if is_changed and one != own):
             raise UserError(
@@ -107,47 +108,49 @@ class Training:
 
 @dataclass
 class Evaluation:
-    every: int = key(250, COUNT)  # iterations between measurements of all splits
-    # of each domain's training set, until the last measurement, which takes all
-    examples: int = key(20000, COUNT)
-    predictions: bool = True  # write predictions.npz at the end
-    metrics: list[str] = key([])  # beside loss and accuracy
-    # best_val: keeps the model with the best validation beside the last one
-    keep: str = key("last", one_of("last", "best_val"))
-    best_by: str = "worst_loss"  # (worst, worst_tenth, mean)_METRIC over the domains that train
+    every: int = key(250, COUNT, "iterations between measurements of all splits")
+    examples: int = key(20000, COUNT, "of each training set; the last measurement takes all")
+    predictions: bool = key(True, help="write predictions.npz at the end")
+    metrics: list[str] = key([], help="measured beside loss and accuracy, as [macro_f1,ece]")
+    keep: str = key("last", one_of("last", "best_val"), "best_val: the best model beside the last")
+    best_by: str = key("worst_loss", help="worst_, worst_tenth_ or mean_, and a metric")
 
 
 @dataclass
 class Runtime:
-    device: str = key("auto", DEVICE)
-    precision: str = key("fp32", one_of("fp32", "tf32", "bf16", "auto"))  # auto: bf16 where fast
-    threads: Optional[int] = key(None, THREADS)  # noqa: UP045 - null: as many as torch takes
-    # auto: on CUDA the iteration is captured once and replayed; off: launched call by call
-    graph: str = key("auto", one_of("auto", "off"))
-    compile: bool = False  # torch.compile the training passes
-    deterministic: bool = False  # only deterministic kernels
+    device: str = key("auto", DEVICE, "where it trains; auto: a GPU where there is one")
+    precision: str = key(
+        "fp32",
+        one_of("fp32", "tf32", "bf16", "auto"),
+        "of the model's products; auto: bf16 where that is fast",
+    )
+    threads: int | None = key(None, THREADS, "of the CPU; null: 1 beside other runs, else torch's")
+    graph: str = key(
+        "auto", one_of("auto", "off"), "auto: on CUDA an iteration is captured once and replayed"
+    )
+    compile: bool = key(False, help="torch.compile of the training passes")
+    deterministic: bool = key(False, help="deterministic kernels only")
 
 
 @dataclass
 class Logging:
-    every: int = key(10, COUNT)  # iterations between rows of weights.csv
+    every: int = key(10, COUNT, "iterations between rows of weights.csv")
 
 
 @dataclass
 class Checkpoint:
     """Whichever comes first."""
 
-    every: int = key(500, COUNT)  # iterations
-    seconds: Optional[float] = key(None, POSITIVE)  # noqa: UP045 - since the last one; null: none
-    # keep that of a finished run's last iteration, where extend=true can go on from it
-    end: bool = True
+    every: int = key(500, COUNT, "iterations between checkpoints")
+    seconds: float | None = key(None, POSITIVE, "or since the last one; null: iterations alone")
+    end: bool = key(True, help="keep the last one, for extend=true to go on from")
 
 
 @dataclass
 class Paths:
-    data: Optional[str] = None  # noqa: UP045 - downloaded or own files; null: ROBUSTMD_DATA
-    cache: Optional[str] = None  # noqa: UP045 - prepared stores; null: ROBUSTMD_CACHE
-    outputs: str = "outputs"
+    data: str | None = key(None, help="downloaded or own files; null: ROBUSTMD_DATA")
+    cache: str | None = key(None, help="prepared stores; null: ROBUSTMD_CACHE")
+    outputs: str = key("outputs", help="folder of the run directories")
 
     def folder(self, name: str) -> Path:
         """`data` or `cache`. Raises UserError: not given, and the user has no home for it."""
@@ -177,13 +180,13 @@ SECTIONS: Mapping[str, type] = {
 class Top:
     """The keys that are in no group."""
 
-    seed: int = key(0, SEED)
-    force: bool = False  # train again although a finished run is there
-    resume: bool = True  # false: start a run that was cut off from its beginning
-    extend: bool = False  # go on from the end of a finished run with fewer iterations
-    jobs: Optional[int] = key(None, COUNT)  # noqa: UP045 - of a sweep, side by side; null: see slots.py
-    jobs_per_device: int = key(1, COUNT)  # runs that share a GPU
-    imports: list[str] = key([])  # modules with methods, data sets and backbones of one's own
+    seed: int = key(0, SEED, "of initial weights, batches and all else that is drawn")
+    force: bool = key(False, help="train again although a finished run is there")
+    resume: bool = key(True, help="false: start a run that was cut off from its beginning")
+    extend: bool = key(False, help="go on from the end of a finished run with fewer iterations")
+    jobs: int | None = key(None, COUNT, "of a sweep, side by side; null: one a core, or a GPU")
+    jobs_per_device: int = key(1, COUNT, "runs that share a GPU, where jobs is null")
+    imports: list[str] = key([], help="modules with methods, data sets, backbones, … of your own")
 
 
 @dataclass(kw_only=True)
@@ -241,7 +244,9 @@ def validate(config: Config) -> None:
     for name, (item, value) in leaves(config):
         allowed: Allowed = item.metadata.get("allowed", ANYTHING)
         if value is not None and not allowed.holds(value):
-            raise UserError(f"{name}={value}: must be {allowed.words}")
+            near = difflib.get_close_matches(str(value).lower(), allowed.values, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UserError(f"{name}={value}: must be {allowed.words}{hint}")
     for group in OPTIONS:
         option = getattr(config, group)
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from robustmd.data_sets import mnist, svhn
 from robustmd.domains.checksums import fingerprint
 from robustmd.domains.domain import DomainSet
-from robustmd.registry import DataFacts, Settings, data
+from robustmd.registry import DataFacts, Settings, data, key
 
 BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
 CLASSES = tuple(str(digit) for digit in range(10))
@@ -17,17 +17,17 @@ CLASSES = tuple(str(digit) for digit in range(10))
 
 @dataclass
 class Svhn:
-    """extra: SVHN's `extra` part is trained on as well, as in the paper: 604,388 digits."""
+    """The keys of SVHN."""
 
-    extra: bool = False
+    extra: bool = key(False, help="train on its extra part too, as in the paper: 604,388 digits")
 
 
 @data("digits", order=1)
 class Digits(Settings):
-    """`verify=false` takes files that are not the official bytes, and notes it."""
+    """MNIST against SVHN."""
 
     svhn: Svhn = field(default_factory=Svhn)
-    verify: bool = True
+    verify: bool = key(True, help="false: take files that are not the official bytes, with a note")
 
     def names(self) -> tuple[str, ...]:
         return ("mnist", "svhn")

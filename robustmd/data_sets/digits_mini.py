@@ -58,7 +58,7 @@ FONT_NAMES = [family + style for family, styles in FONT_STYLES.items() for style
 
 @data("digits_mini", order=0)
 class DigitsMini(Settings):
-    """It has no keys of its own."""
+    """Handwritten against printed digits; ships with the package."""
 
     def names(self) -> tuple[str, ...]:
         return tuple(SOURCES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -39,23 +39,24 @@ def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> Doma
 
 @data("folder", order=6)
 class Folder(Settings):
-    """Exactly one of `root` and `manifest`, made absolute; see class_folders.py, manifest_csv.py.
+    """Your own domains: folders of class folders, or a manifest.
 
-    group_by: the columns of a manifest whose values make a domain; none: its column `domain`.
-    outside: a manifest's paths may lead out of its folder. test_share, split_seed: of the test
-    split of domains without one; not the run's seed, so that runs are compared on the same
-    examples. skip_unreadable: leave out, with a note, what cannot be read.
+    Exactly one of `root` and `manifest`, made absolute; see class_folders.py, manifest_csv.py.
     """
 
-    root: Optional[str] = key(None, place=True)  # noqa: UP045
-    manifest: Optional[str] = key(None, place=True)  # noqa: UP045
-    group_by: list[str] = key([], COLUMNS)
-    outside: bool = False
-    size: int = key(32, IMAGE_SIDE)
-    test_share: float = key(0.2, SHARE)
-    split_seed: int = key(0, SEED)
-    skip_unreadable: bool = False
-    labels: str = key("shared", one_of("shared", "per_domain"))
+    root: str | None = key(None, help="the folder that holds DOMAIN/CLASS/IMAGE", place=True)
+    manifest: str | None = key(None, help="a CSV of paths, labels and domains", place=True)
+    group_by: list[str] = key([], COLUMNS, "whose values make a domain; none: the column domain")
+    outside: bool = key(False, help="a manifest's paths may lead out of its folder")
+    size: int = key(32, IMAGE_SIDE, "pixels of an image's sides")
+    test_share: float = key(0.2, SHARE, "of a domain without splits of its own")
+    split_seed: int = key(0, SEED, "draws that split, whatever the run's seed")
+    skip_unreadable: bool = key(False, help="leave out what cannot be read, with a note")
+    labels: str = key(
+        "shared",
+        one_of("shared", "per_domain"),
+        "whether a class of that name is the same in every domain",
+    )
 
     def __post_init__(self) -> None:
         """A relative path means another folder elsewhere."""

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @data("from_python")
 class FromPython(Settings):
-    """`fingerprint`: of the domains, which `given` to the settings of one run are no setting."""
+    """The domains of `robustmd.train(domains=…)`: `given` to one run's settings, no setting."""
 
-    fingerprint: str = key("")
+    fingerprint: str = key("", help="of the domains")
     given: ClassVar[Any] = None
 
     def load(self) -> DomainSet:

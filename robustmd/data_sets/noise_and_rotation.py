@@ -34,7 +34,11 @@ View = tuple[str, str | None, float]  # a domain's name, variant (None: its own)
 class OneOfDigits(Digits):
     """What data sets that are made of one domain of digits have in common."""
 
-    domain: str = key("mnist", one_of("mnist", "svhn", "handwritten", "printed"))
+    domain: str = key(
+        "mnist",
+        one_of("mnist", "svhn", "handwritten", "printed"),
+        "the domain whose images are copied or dealt out",
+    )
 
     def source(self, facts: DataFacts) -> DomainSet:
         """The data set that has `domain`, or of it that domain alone."""
@@ -49,9 +53,9 @@ class OneOfDigits(Digits):
 
 @data("digits_noise", order=2)
 class DigitsNoise(OneOfDigits):
-    """One domain for each σ, of pixels in 0..255."""
+    """One domain of digits with added noise: a domain for each σ."""
 
-    sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS)
+    sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS, "σ of pixels in 0..255")
 
     def names(self) -> tuple[str, ...]:
         return tuple(map(noisy_name, self.sigmas))
@@ -62,10 +66,10 @@ class DigitsNoise(OneOfDigits):
 
 @data("pets_noise", order=5)
 class PetsNoise(Pets):
-    """The keys of pets, and one domain for each σ, of pixels in 0..255."""
+    """One domain of pets with added noise: a domain for each σ."""
 
-    domain: str = key("imagenet", one_of("imagenet", "vgg"))
-    sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS)
+    domain: str = key("imagenet", one_of("imagenet", "vgg"), "the domain that is copied")
+    sigmas: list[float] = key([0.0, 4.0, 8.0, 12.0], SIGMAS, "σ of pixels in 0..255")
 
     def names(self) -> tuple[str, ...]:
         return tuple(map(noisy_name, self.sigmas))
@@ -76,11 +80,11 @@ class PetsNoise(Pets):
 
 @data("digits_rotated", order=3)
 class DigitsRotated(OneOfDigits):
-    """Angles in degrees, σ of pixels in 0..255; `split_seed` deals the images out."""
+    """Digits turned, and noisy if you like: a domain for each angle and σ."""
 
-    angles: list[float] = key([0.0, 15.0, 30.0, 45.0, 60.0, 75.0], ANGLES)
-    sigmas: list[float] = key([0.0], SOME_SIGMAS)
-    split_seed: int = key(0, SEED)
+    angles: list[float] = key([0.0, 15.0, 30.0, 45.0, 60.0, 75.0], ANGLES, "degrees")
+    sigmas: list[float] = key([0.0], SOME_SIGMAS, "σ of pixels in 0..255")
+    split_seed: int = key(0, SEED, "deals the images out, whatever the run's seed")
 
     def check(self) -> None:
         if len(self.angles) * len(self.sigmas) < 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Optional
 
 import numpy as np
 
@@ -30,16 +29,16 @@ SOURCES = {
 
 @data("pets", order=4)
 class Pets(Settings):
-    """Photos as size × size RGB, of which the model sees crop × crop.
+    """ImageNet against Oxford-IIIT Pet: photos of 24 breeds, of which the model sees a crop.
 
     VGG's training images count tenfold (`EXPANSION`), as the paper expands them; nothing is stored
     more than once.
     """
 
-    classes: list[str] = key([], CLASSES)
-    size: int = key(256, IMAGE_SIDE)
-    crop: Optional[int] = key(None, IMAGE_SIDE)  # noqa: UP045
-    skip_unreadable: bool = False
+    classes: list[str] = key([], CLASSES, "of the 24, at least two; none: all")
+    size: int = key(256, IMAGE_SIDE, "pixels of the shorter side; a square is stored")
+    crop: int | None = key(None, IMAGE_SIDE, "pixels that the model sees; null: size·224/256")
+    skip_unreadable: bool = key(False, help="leave out what cannot be read, with a note")
 
     def __post_init__(self) -> None:
         """The order of `classes` means nothing; a crop that is left out is 224 of 256 pixels."""

@@ -1,4 +1,4 @@
-"""`method=afl`: Mohri et al. (2019), projected ascent without a regularizer, averaged iterates."""
+"""`method=afl`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("afl", averages=True, look=10, order=10)
 class Afl(Settings):
-    """The constant step γ_λ."""
+    """Mohri et al. (2019): projected ascent without a regularizer, averaged iterates."""
 
-    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1), grid=grid(0.01, 0.03, 0.1, 0.3))
+    eta: float = key(
+        0.01,
+        POSITIVE,
+        "γ_λ, the constant step of the weights",
+        tune=log(0.001, 1),
+        grid=grid(0.01, 0.03, 0.1, 0.3),
+    )
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.AgnosticAscent(facts.num_domains, eta=self.eta)

@@ -1,8 +1,8 @@
-"""`method=best_response`: Theorem 4, the exact best response to the full-data losses."""
+"""`method=best_response`."""
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from robustmd import adversary
 from robustmd.config.ranges import COST, COUNT, DISTRIBUTION, POSITIVE, log, one_of
@@ -12,14 +12,16 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("best_response", look=6, order=7)
 class BestResponse(Settings):
-    """Which regularizer, its strength, and how often the full losses are computed."""
+    """Theorem 4: the exact best response to the full-data losses."""
 
-    regularizer: str = key("l2", one_of("none", "l2", "kl", "ot"))
-    lam: float = key(1.0, POSITIVE, tune=log(0.01, 10))
-    nu: float = key(1.0, POSITIVE)
-    cost: Any = key(None, COST, per_domain=True)
-    every: int = key(100, COUNT)
-    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+    regularizer: str = key("l2", one_of("none", "l2", "kl", "ot"), "D")
+    lam: float = key(1.0, POSITIVE, "λ; without effect for none", tune=log(0.01, 10))
+    nu: float = key(1.0, POSITIVE, "ν, for ot alone")
+    cost: Any = key(None, COST, "M, for ot alone; null: 1 − I", per_domain=True)
+    every: int = key(100, COUNT, "iterations between updates; the theorem's is 1")
+    prior: list[float] | None = key(
+        None, DISTRIBUTION, per_domain=True, help="q; null: uniform; none refuses one"
+    )
 
     def check(self) -> None:
         if self.regularizer != "ot":

@@ -1,4 +1,4 @@
-"""`method=erm`: fixed weights, the domains' shares of the training examples."""
+"""`method=erm`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from robustmd.registry import MethodFacts, Settings, method
 
 @method("erm", learns=False, look=8, order=8)
 class Erm(Settings):
-    """It has no keys."""
+    """Fixed weights: the domains' shares of the training examples."""
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         if facts.sizes is None:

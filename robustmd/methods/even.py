@@ -1,11 +1,9 @@
-"""`method=even`: Mixture-Even, fixed weights, which may be a point of the static front: of numbered
-points of the simplex, to compare learned weights with."""
+"""`method=even`, and the static front: numbered points of the simplex, to compare with."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Optional
 
 from robustmd import adversary
 from robustmd.config.ranges import COUNT_OR_ZERO, DISTRIBUTION
@@ -18,10 +16,12 @@ PARTS = 100  # a drawn point's weights are whole parts of this many
 
 @method("even", learns=False, look=0, order=1)
 class Even(Settings):
-    """Uniform weights, the prior q, or a point of the static front, which becomes q."""
+    """Mixture-Even: fixed weights, uniform or given."""
 
-    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
-    point: Optional[int] = key(None, COUNT_OR_ZERO)  # noqa: UP045
+    prior: list[float] | None = key(None, DISTRIBUTION, "q; null: uniform", per_domain=True)
+    point: int | None = key(
+        None, COUNT_OR_ZERO, "of the static front, in place of q: K = 2: (i/10, 1 − i/10)"
+    )
 
     def check(self) -> None:
         if None not in (self.point, self.prior):

@@ -1,4 +1,4 @@
-"""`method=groupdro`: Sagawa et al. (2020), exponentiated gradient with size adjustment."""
+"""`method=groupdro`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("groupdro", look=9, order=9)
 class GroupDro(Settings):
-    """η_q and C; the allowance C/√n_k is not tuned."""
+    """Sagawa et al. (2020): exponentiated gradient with size adjustment."""
 
-    eta: float = key(0.01, POSITIVE, tune=log(0.001, 1), grid=grid(0.03, 0.3))
-    adjustment: float = key(0.0, NOT_NEGATIVE, grid=grid(0.0, 1.0))
+    eta: float = key(
+        0.01, POSITIVE, "η_q, the step of the weights", tune=log(0.001, 1), grid=grid(0.03, 0.3)
+    )
+    adjustment: float = key(
+        0.0, NOT_NEGATIVE, "C of the allowance C/√n_k; 0: none", grid=grid(0.0, 1.0)
+    )
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.GroupDRO(

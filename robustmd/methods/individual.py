@@ -1,10 +1,9 @@
-"""`method=individual`: Individual_k, trained on one domain and measured on all."""
+"""`method=individual`."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Union
 from unicodedata import normalize
 
 from robustmd import adversary
@@ -14,9 +13,11 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("individual", learns=False, fair=False, order=0)
 class Individual(Settings):
-    """`domain` is a name, or an index in the data set's order."""
+    """Individual_k: trained on one domain and measured on all."""
 
-    domain: Union[int, str] = key(0)  # noqa: UP007
+    domain: int | str = key(
+        0, help="k: a domain's name, or where none is called so its index from 0"
+    )
 
     def trained(self, domains: Sequence[str]) -> tuple[str, ...]:
         """The domain that is called so, else the one at that index, which counts from 0."""

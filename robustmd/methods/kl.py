@@ -1,4 +1,4 @@
-"""`method=kl`: mirror ascent with the KL regularizer."""
+"""`method=kl`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from robustmd.registry import MethodFacts, method
 
 @method("kl", look=4, order=5)
 class Kl(Opt):
-    """The keys are those of opt, with the step 2/(λ(t + c))."""
+    """Mirror ascent with the KL regularizer."""
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.MirrorAscent(**self.arguments(facts))

@@ -1,8 +1,6 @@
-"""`method=minimax`: Alg. 1, multiplicative weights without a regularizer; averaged iterates."""
+"""`method=minimax`."""
 
 from __future__ import annotations
-
-from typing import Optional
 
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION, POSITIVE, choice, grid, one_of
@@ -12,18 +10,22 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("minimax", averages=True, look=5, order=6)
 class Minimax(Settings):
-    """The step sizes of Lemma 1 and Theorem 1, or a constant one, which would be groupdro in
-    another order and is not tuned."""
+    """Alg. 1: multiplicative weights without a regularizer; averaged iterates."""
 
     step: str = key(
         "lemma1",
         one_of("lemma1", "theorem1", "constant"),
-        tune=choice("lemma1", "theorem1"),
+        help="which η_p",
+        tune=choice("lemma1", "theorem1"),  # a constant one is groupdro in another order
         grid=grid("constant"),
     )
-    gamma: Optional[float] = key(None, POSITIVE)  # noqa: UP045
-    eta: Optional[float] = key(None, POSITIVE, grid=grid(0.01, 0.03, 0.1, 0.3))  # noqa: UP045
-    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+    gamma: float | None = key(None, POSITIVE, "γ, a bound of ‖f̂‖₂; null: ‖f̂¹‖₂")
+    eta: float | None = key(
+        None, POSITIVE, "η_p of step=constant, which needs it", grid=grid(0.01, 0.03, 0.1, 0.3)
+    )
+    prior: list[float] | None = key(
+        None, DISTRIBUTION, "p₁; null: uniform; a zero stays 0", per_domain=True
+    )
 
     def check(self) -> None:
         refuse_unsized(self)

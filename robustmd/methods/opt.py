@@ -1,8 +1,8 @@
-"""`method=opt`: Mixture-Opt, Alg. 2 with the L2 regularizer; what regularised ascents share."""
+"""`method=opt`, and what regularised ascents share."""
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Any
 
 from robustmd import adversary
 from robustmd.config.ranges import CONSTANT_OF_STEP, DISTRIBUTION, POSITIVE, grid, log, one_of
@@ -12,14 +12,24 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("opt", look=1, order=3)
 class Opt(Settings):
-    """Projected ascent on p·f − (λ/2)‖p − q‖² with the step 1/(λ(t + c))."""
+    """Mixture-Opt: Alg. 2 with the L2 regularizer."""
 
-    lam: float = key(1.0, POSITIVE, tune=log(0.01, 10), grid=grid(0.01, 0.03, 0.1, 0.3))
-    c: Union[int, float, str] = key("auto", CONSTANT_OF_STEP)  # noqa: UP007
-    mu: Optional[float] = key(None, POSITIVE)  # noqa: UP045
-    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
-    step: str = key("theory", one_of("theory", "constant"))
-    eta: Optional[float] = key(None, POSITIVE)  # noqa: UP045
+    lam: float = key(
+        1.0,
+        POSITIVE,
+        "λ: smaller follows the worst domain, larger stays near the prior",
+        tune=log(0.01, 10),
+        grid=grid(0.01, 0.03, 0.1, 0.3),
+    )
+    c: int | float | str = key(
+        "auto",
+        CONSTANT_OF_STEP,
+        "c of step=theory; 0: the plain step; centred: c* without the losses' level",
+    )
+    mu: float | None = key(None, POSITIVE, "μ of c*, a bound of ‖ĥ‖; null: of the first batch")
+    prior: list[float] | None = key(None, DISTRIBUTION, "q; null: uniform", per_domain=True)
+    step: str = key("theory", one_of("theory", "constant"), "which step")
+    eta: float | None = key(None, POSITIVE, "η of step=constant, which needs it")
 
     def check(self) -> None:
         refuse_unsized(self)

@@ -1,4 +1,4 @@
-"""`method=optimistic`: opt on extrapolated losses."""
+"""`method=optimistic`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from robustmd.registry import MethodFacts, method
 
 @method("optimistic", look=15, order=15)
 class Optimistic(Opt):
-    """The keys are those of opt."""
+    """opt on extrapolated losses."""
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.OptimisticAscent(regularizer=adversary.L2(), **self.arguments(facts))

@@ -1,8 +1,6 @@
-"""`method=oracle`: Mixture-Oracle, Chen et al. (2017) as the paper runs it."""
+"""`method=oracle`."""
 
 from __future__ import annotations
-
-from typing import Optional
 
 from robustmd import adversary
 from robustmd.config.ranges import COUNT, DISTRIBUTION, POSITIVE, log
@@ -11,11 +9,13 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("oracle", look=2, order=2)
 class Oracle(Settings):
-    """Rounds of `every` iterations at fixed weights; `eta` null: sqrt(log K/(2R)), R rounds."""
+    """Mixture-Oracle: Chen et al. (2017) as the paper runs it, in rounds of fixed weights."""
 
-    every: int = key(100, COUNT)
-    eta: Optional[float] = key(None, POSITIVE, tune=log(0.02, 2))  # noqa: UP045
-    prior: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+    every: int = key(100, COUNT, "iterations a round")
+    eta: float | None = key(None, POSITIVE, "η; null: √(log K/(2R)), R rounds", tune=log(0.02, 2))
+    prior: list[float] | None = key(
+        None, DISTRIBUTION, "p₁; null: uniform; a zero stays 0", per_domain=True
+    )
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         rounds = max(1, facts.iterations // self.every)

@@ -1,4 +1,4 @@
-"""`method=ot`: Mixture-OT, Alg. 2 with the entropic optimal-transport regularizer."""
+"""`method=ot`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from robustmd.registry import MethodFacts, key, method
 
 @method("ot", look=3, order=4)
 class Ot(Opt):
-    """The keys of opt, and those of the transport: ν, the cost M [K, K], Sinkhorn's sweeps."""
+    """Mixture-OT: Alg. 2 with the entropic optimal-transport regularizer."""
 
-    nu: float = key(1.0, POSITIVE)
-    cost: Any = key(None, COST, per_domain=True)  # OmegaConf types no nested lists; the range does
-    sweeps: int = key(10, COUNT)
+    nu: float = key(1.0, POSITIVE, "1/ν of the entropy; larger: p follows more slowly")
+    cost: Any = key(  # OmegaConf types no nested lists; the range does
+        None,
+        COST,
+        help="M: what moving weight costs; null: 1 − I",
+        per_domain=True,
+    )
+    sweeps: int = key(10, COUNT, "Sinkhorn sweeps an update")
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         transport = adversary.EntropicOT(self.cost, self.nu, self.sweeps)

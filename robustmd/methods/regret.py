@@ -1,9 +1,8 @@
-"""`method=regret`: opt on the excess over the best loss that each domain can have."""
+"""`method=regret`."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Optional
 
 from robustmd import adversary
 from robustmd.config.ranges import NUMBERS
@@ -13,9 +12,11 @@ from robustmd.registry import FinishedRuns, MethodFacts, key, method
 
 @method("regret", look=14, order=14)
 class Regret(Opt):
-    """The keys of opt, and f* [K] in nats."""
+    """opt on the excess over the best loss that each domain can have."""
 
-    reference: Optional[list[float]] = key(None, NUMBERS, per_domain=True)  # noqa: UP045
+    reference: list[float] | None = key(
+        None, NUMBERS, "f*, nats; null: of individual runs", per_domain=True
+    )
 
     def filled(self, runs: FinishedRuns) -> tuple[Regret, str]:
         if self.reference is not None:

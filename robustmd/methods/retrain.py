@@ -1,9 +1,8 @@
-"""`method=retrain`: fixed weights, those that another run had on average."""
+"""`method=retrain`."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Optional
 
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION
@@ -13,10 +12,12 @@ from robustmd.registry import FinishedRuns, MethodFacts, Settings, key, method
 
 @method("retrain", learns=False, fair=False, look=17, order=17)
 class Retrain(Settings):
-    """A folder of runs, whose mean weights become `weights`, or the weights themselves."""
+    """Fixed weights: those that another run had on average."""
 
-    run: Optional[str] = key(None)  # noqa: UP045
-    weights: Optional[list[float]] = key(None, DISTRIBUTION, per_domain=True)  # noqa: UP045
+    run: str | None = key(None, help="a folder of finished runs of one configuration: their p̄")
+    weights: list[float] | None = key(
+        None, DISTRIBUTION, "p itself, in place of a run", per_domain=True
+    )
 
     def check(self) -> None:
         if None not in (self.run, self.weights):

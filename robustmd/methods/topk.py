@@ -1,4 +1,4 @@
-"""`method=topk`: the mean of the k largest losses."""
+"""`method=topk`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("topk", look=13, order=13)
 class Topk(Settings):
-    """k domains; with two, k = 2 is even."""
+    """The mean of the k largest losses."""
 
-    k: int = key(1, COUNT, tune=choice(1), grid=shares(0.0, 0.25, 0.5, 0.75))
+    k: int = key(
+        1,
+        COUNT,
+        "k; 1: the worst alone; at most the number of domains, which is even",
+        tune=choice(1),
+        grid=shares(0.0, 0.25, 0.5, 0.75),
+    )
 
     def settled(self, trained: Sequence[str]) -> Topk:
         if self.k > len(trained):

@@ -1,4 +1,4 @@
-"""`method=vrex`: Krueger et al. (2021), mean and variance of the losses."""
+"""`method=vrex`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from robustmd.registry import MethodFacts, Settings, key, method
 
 @method("vrex", look=16, order=16)
 class Vrex(Settings):
-    """The weight β of the variance."""
+    """Krueger et al. (2021): the mean and the variance of the losses."""
 
-    beta: float = key(1.0, NOT_NEGATIVE, tune=log(0.1, 10), grid=grid(1.0, 3.0, 10.0, 30.0))
+    beta: float = key(
+        1.0,
+        NOT_NEGATIVE,
+        "β, of the variance; 0 is even",
+        tune=log(0.1, 10),
+        grid=grid(1.0, 3.0, 10.0, 30.0),
+    )
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.VarianceRisk(facts.num_domains, self.beta)
