@@ -38,6 +38,7 @@ from robustmd.errors import UserError, printable
 from robustmd.runs.lock import Busy
 from robustmd.runs.reader import judge
 from robustmd.sweeping.failures import Failure, note_failure, take_failures
+from robustmd.sweeping.picture import run_title
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     through_hydra = hydra.main(
         version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME
     )(task)
-    with _arguments(arguments), _sweep_folder():
+    with _arguments(arguments), _sweep_folder(), contextlib.closing(SideBySide):
         try:
             through_hydra()
         except SystemExit as stop:
@@ -197,9 +198,7 @@ def _note(failure: Failure, failures: list[Failure]) -> None:
 
 
 def _title(hydra_config: Any) -> str:
-    overrides = " ".join(as_typed(hydra_config.overrides.task))
-    size = os.environ.get("ROBUSTMD_SWEEP_SIZE")
-    return f"[run {hydra_config.job.num + 1}{' of ' + size if size else ''}] {overrides}"
+    return run_title(hydra_config.job.num, hydra_config.overrides.task)
 
 
 def _shown(path: Path) -> str:

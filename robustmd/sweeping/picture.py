@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -14,6 +15,14 @@ from rich.table import Table
 from robustmd.config.composing import as_typed
 from robustmd.console import make_console
 
+SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs a sweep has, where its sweeper knows
+
+
+def run_title(number: int, overrides: Sequence[str]) -> str:
+    """What the run is called in every line of a sweep; `number` counts from 0."""
+    size = os.environ.get(SIZE)
+    return f"[run {number + 1}{' of ' + size if size else ''}] {' '.join(as_typed(overrides))}"
+
 
 class Picture:
     """Plain lines, each with its run's number before it.
@@ -22,14 +31,19 @@ class Picture:
         console: where they go.
         overrides: of every run, in order.
         places: how many runs go side by side.
+        first: the number of the first of them in the sweep, which may come in several batches.
     """
 
-    def __init__(self, console: Console, overrides: Sequence[Sequence[str]], places: int) -> None:
+    def __init__(
+        self, console: Console, overrides: Sequence[Sequence[str]], places: int, first: int = 0
+    ) -> None:
         self._console, self._overrides, self._places = console, overrides, places
-        self._width = len(str(len(overrides)))
+        self._first = first
+        self._total = int(os.environ.get(SIZE, first + len(overrides)))
 
     def __enter__(self) -> Picture:
-        self._print(f"{len(self._overrides)} runs, {self._places} side by side")
+        if not self._first:
+            self._print(f"{self._total} runs, {self._places} side by side")
         return self
 
     def __exit__(
@@ -41,20 +55,21 @@ class Picture:
         return None
 
     def title(self, number: int) -> str:
-        """What the run is called in every line of a sweep."""
-        settings = " ".join(as_typed(self._overrides[number]))
-        return f"[run {number + 1} of {len(self._overrides)}] {settings}"
+        """What a run calls itself; here and below `number` counts in `overrides`."""
+        return run_title(self._first + number, self._overrides[number])
 
     def started(self, number: int) -> None:
         """A run begins."""
 
     def said(self, number: int, line: str) -> None:
         """A run has printed a line."""
-        is_title = line == self.title(number)
-        self._print(line if is_title else f"{number + 1:>{self._width}}| {line}")
+        self._print(line if line == self.title(number) else self._marked(number, line))
 
     def ended(self, number: int, killed_by: str | None) -> None:
         """A run has ended, by itself where `killed_by` is None."""
+
+    def _marked(self, number: int, line: str) -> str:
+        return f"{self._first + number + 1:>{len(str(self._total))}}| {line}"
 
     def _print(self, line: str) -> None:
         self._console.print(line, soft_wrap=True)
@@ -63,8 +78,10 @@ class Picture:
 class LivePicture(Picture):
     """A table of the runs under way with the last line of each; what ended stands above it."""
 
-    def __init__(self, console: Console, overrides: Sequence[Sequence[str]], places: int) -> None:
-        super().__init__(console, overrides, places)
+    def __init__(
+        self, console: Console, overrides: Sequence[Sequence[str]], places: int, first: int = 0
+    ) -> None:
+        super().__init__(console, overrides, places, first)
         self._lines: dict[int, deque[str]] = {}  # run under way -> its last two lines
         self._shared = set.intersection(*map(set, overrides))  # what tells no run from another
         self._ended = self._killed = 0
@@ -84,7 +101,7 @@ class LivePicture(Picture):
     def said(self, number: int, line: str) -> None:
         self._lines[number].append(line)
         if "warning:" in line or "failed:" in line:
-            self._print(f"{number + 1:>{self._width}}| {line}")
+            self._print(self._marked(number, line))
 
     def ended(self, number: int, killed_by: str | None) -> None:
         said = self._lines.pop(number)
@@ -101,24 +118,26 @@ class LivePicture(Picture):
         for number, said in sorted(self._lines.items()):
             own = [one for one in self._overrides[number] if one not in self._shared]
             settings = " ".join(as_typed(own))
-            table.add_row(str(number + 1), settings, said[-1].strip() if said else "starts")
+            table.add_row(
+                str(self._first + number + 1), settings, said[-1].strip() if said else "starts"
+            )
         table.caption = self._counts()
         return table
 
     def _counts(self) -> str:
-        total, running = len(self._overrides), len(self._lines)
-        words = f"{self._ended} of {total} ended, {running} running, "
-        words += f"{total - self._ended - running} waiting"
+        ended, running = self._first + self._ended, len(self._lines)
+        waiting = self._total - ended - running
+        words = f"{ended} of {self._total} ended, {running} running, {waiting} waiting"
         if self._killed:
             words += f", {self._killed} killed"
-        if 0 < self._ended < total:
-            left = (time.monotonic() - self._begun) / self._ended * (total - self._ended)
+        if self._ended and ended < self._total:
+            left = (time.monotonic() - self._begun) / self._ended * (self._total - ended)
             words += f"; about until {time.strftime('%H:%M', time.localtime(time.time() + left))}"
         return words
 
 
-def make_picture(overrides: Sequence[Sequence[str]], places: int) -> Picture:
+def make_picture(overrides: Sequence[Sequence[str]], places: int, first: int) -> Picture:
     """The table on a terminal that can show one, else lines."""
     console = make_console()
     kind = LivePicture if console.is_interactive else Picture
-    return kind(console, overrides, places)
+    return kind(console, overrides, places, first)

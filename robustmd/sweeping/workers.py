@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
@@ -27,12 +27,11 @@ _ORPHANED = 45.0  # seconds that a worker without a parent has for its checkpoin
 class End:
     """How a job ended.
 
-    value: what the task returned. exit_code: not None where it asked for the end of everything.
+    value: what the task returned.
     killed_by: the name of the signal that ended the process, or its exit code; None: it lives.
     """
 
     value: Any = None
-    exit_code: int | None = None
     killed_by: str | None = None
 
 
@@ -41,20 +40,26 @@ class Worker:
 
     Args:
         task: called with each job; picklable by its name.
-        environment: variables that the process gets beside the parent's.
+        environment: variables that the process has beside the parent's before it knows the task,
+            and with it torch.
     """
 
     def __init__(self, task: Task, environment: Mapping[str, str]) -> None:
         context = get_context("spawn")
         self._jobs, theirs = context.Pipe()
         self.output, writing = context.Pipe(duplex=False)
-        with _variables(environment):
-            self._process = context.Process(target=_work, args=(task, theirs, writing))
-            self._process.start()
+        self._process = context.Process(target=_work, args=(dict(environment), theirs, writing))
+        self._process.start()
         theirs.close()
         writing.close()
         self.job: int | None = None
         self._text = b""
+        self._send(task)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take a job."""
+        return self._process.is_alive()
 
     @property
     def awaited(self) -> list[Any]:
@@ -65,8 +70,11 @@ class Worker:
     def give(self, number: int, job: Any) -> None:
         """Let it begin a job."""
         self.job = number
+        self._send(job)
+
+    def _send(self, message: Any) -> None:
         with suppress(OSError):  # it has died: `end` says so
-            self._jobs.send(job)
+            self._jobs.send(message)
 
     def lines(self) -> Iterator[str]:
         """The whole lines that it has printed since the last call."""
@@ -81,10 +89,10 @@ class Worker:
         """How its job ended; None while it has not."""
         with suppress(EOFError, OSError):  # its end of the pipe closes a moment before it is dead
             if self._jobs.poll():
-                answer = self._jobs.recv()
+                value = self._jobs.recv()
                 self.job = None
-                return End(*answer)
-        if self._process.is_alive():
+                return End(value)
+        if self.is_alive:
             return None
         self._process.join()
         self.job = None
@@ -99,14 +107,15 @@ class Worker:
         """Let an idle process go, and end one that does not."""
         self._jobs.close()
         self._process.join(patience)
-        if self._process.is_alive():
+        if self.is_alive:
             self._process.kill()
             self._process.join()
         self.output.close()
 
 
-def _work(task: Task, jobs: Connection, output: Connection) -> None:
+def _work(environment: Mapping[str, str], jobs: Connection, output: Connection) -> None:
     """The process's whole life."""
+    os.environ.update(environment)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         os.dup2(output.fileno(), descriptor)
         setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
@@ -114,18 +123,19 @@ def _work(task: Task, jobs: Connection, output: Connection) -> None:
     # Between two jobs a Ctrl-C is the parent's alone; within one, training takes it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_stop_without_parent, daemon=True).start()
-    while True:
-        try:
-            job = jobs.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            answer: tuple[Any, int | None] = (task(job), None)
-        except SystemExit as stop:
-            answer = (None, stop.code if isinstance(stop.code, int) else 1)
+    received = _received(jobs)
+    task: Task = next(received)  # no argument of the process: with it torch is loaded
+    for job in received:
+        value = task(job)
         sys.stdout.flush()
         sys.stderr.flush()
-        jobs.send(answer)
+        jobs.send(value)
+
+
+def _received(jobs: Connection) -> Iterator[Any]:
+    with suppress(EOFError, ConnectionError):
+        while True:
+            yield jobs.recv()
 
 
 def _stop_without_parent() -> None:
@@ -142,15 +152,3 @@ def _how(exit_code: int | None) -> str:
         with suppress(ValueError):
             return signal.Signals(-exit_code).name
     return f"exit code {exit_code}"
-
-
-@contextmanager
-def _variables(changed: Mapping[str, str]) -> Iterator[None]:
-    """The environment, changed for as long as a process starts."""
-    before = dict(os.environ)
-    os.environ.update(changed)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

@@ -53,9 +53,10 @@ def test_one_process_does_job_after_job_and_its_lines_come_back(worker: Worker) 
     assert (end, lines) == (End("λ"), ["λ", "to the other stream"])
     assert played(worker, ("variable", "ROBUSTMD_TEST"))[0].value == "of the process"
     assert "ROBUSTMD_TEST" not in os.environ
-    assert played(worker, ("leave", 130))[0] == End(exit_code=130)
     assert played(worker, ("number", 3))[0] == End(3)
     assert played(worker, ("die", "SIGKILL")) == (End(killed_by="SIGKILL"), ["last words"])
+    assert not worker.is_alive
+    assert played(worker, ("number", 3)) == (End(killed_by="SIGKILL"), [])
 
 
 def test_a_process_whose_pipe_closes_has_its_job_until_it_is_dead(worker: Worker) -> None:

@@ -30,8 +30,8 @@ from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
 from robustmd.sweeping.draws import drawn_rows
 from robustmd.sweeping.failures import RECORD
+from robustmd.sweeping.picture import SIZE
 
-SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs there are, for the jobs' titles
 Row = Mapping[str, Any]
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
-from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from robustmd.sweeping.failures import Failure, note_failure
+from robustmd.sweeping.failures import RECORD, Failure
 from robustmd.sweeping.picture import Picture, make_picture
 from robustmd.sweeping.slots import slots
-from robustmd.sweeping.workers import End, Worker
+from robustmd.sweeping.workers import Worker
+from robustmd.training.console import ONE_PRESS
 
 _LOOK = 0.5  # seconds between two looks at the clock
 
@@ -26,13 +30,22 @@ _LOOK = 0.5  # seconds between two looks at the clock
 class SideBySide(BasicLauncher):
     """Hydra's launcher for this machine: N processes, each with one run after another.
 
-    The task has to be picklable by its name. With one run, or room for one, it is Hydra's basic
-    launcher.
+    The task has to be picklable by its name, with a list `failures` that each job adds to. With
+    one run, or room for one, it is Hydra's basic launcher. The processes stay from launch to
+    launch, for a sweeper that gives its jobs batch after batch, until `close`.
 
     Args:
         n_jobs: N; None: one a core, or `per_device` a GPU where runs have one.
         per_device: runs that share a GPU, where N is None.
     """
+
+    _workers: ClassVar[list[Worker]] = []  # of the command: who ends it knows no launcher
+
+    @classmethod
+    def close(cls) -> None:
+        """Let the processes go."""
+        while cls._workers:
+            cls._workers.pop().close()
 
     def __init__(self, n_jobs: int | None = None, per_device: int = 1) -> None:
         super().__init__()
@@ -51,15 +64,17 @@ class SideBySide(BasicLauncher):
         assert self.task_function is not None
         total = len(job_overrides)
         places = slots(self.config.runtime.device, total, self._n_jobs, self._per_device)
-        if len(places) == 1:
+        if len(places) == 1 and not self._workers:
             return super().launch(job_overrides, initial_job_idx)
+        os.environ.pop(RECORD, None)  # the processes' failures come with what they return
         setup_globals()
         jobs = (
             self._composed(overrides, initial_job_idx + number)
             for number, overrides in enumerate(job_overrides)
         )
-        with make_picture(job_overrides, len(places)) as picture:
-            return _Sweep(self.task_function, places, picture).run(jobs, total)
+        with make_picture(job_overrides, len(places), initial_job_idx) as picture:
+            sweep = _Sweep(self.task_function, places, self._workers, picture)
+            return sweep.run(jobs, total)
 
     def _composed(self, overrides: Sequence[str], number: int) -> DictConfig:
         assert self.hydra_context is not None
@@ -73,45 +88,61 @@ class SideBySide(BasicLauncher):
 class _Job:
     """The task, as a process of its own calls it with a config of Hydra's."""
 
-    def __init__(self, task: TaskFunction) -> None:
+    def __init__(self, task: Any) -> None:
         self._task = task
 
-    def __call__(self, composed: DictConfig) -> Any:
+    def __call__(self, composed: DictConfig) -> tuple[Any, list[Failure], int | None]:
+        """Returns the task's value, its failures, and an exit code where it means the sweep."""
         setup_globals()
         HydraConfig.instance().set_config(composed)
         ours = [str(key) for key in composed if key != "hydra"]
-        return self._task(OmegaConf.masked_copy(composed, ours))
+        self._task.failures.clear()
+        try:
+            value = self._task(OmegaConf.masked_copy(composed, ours))
+        except SystemExit as stop:
+            return None, self._task.failures, stop.code if isinstance(stop.code, int) else 1
+        return value, self._task.failures, None
 
 
 class _Sweep:
-    """Who does what: gives every worker its next job until none is left, or a signal comes."""
+    """Who does what: gives every worker its next job until none is left, or a signal comes.
+
+    Args:
+        task: what the jobs are for; its failures are added to.
+        places: the environment of each worker.
+        workers: those there are; what is missing, or has died, is added.
+        picture: is told.
+    """
 
     def __init__(
-        self, task: TaskFunction, places: Sequence[dict[str, str]], picture: Picture
+        self, task: Any, places: Sequence[dict[str, str]], workers: list[Worker], picture: Picture
     ) -> None:
-        self._job, self._places, self._picture = _Job(task), places, picture
-        self._workers: list[Worker] = []
+        self._task, self._places, self._workers, self._picture = task, places, workers, picture
         self._stop_code: int | None = None
+        self._stopped_at = 0.0
 
     def run(self, jobs: Iterator[Any], total: int) -> list[JobReturn]:
         """The jobs' returns, in order."""
-        self._jobs = enumerate(jobs)
+        self._jobs, self._waiting = jobs, deque(range(total))
         self._returns = [JobReturn(status=JobStatus.UNKNOWN) for _ in range(total)]
-        with ExitStack() as stack:
-            stack.callback(self._close)
-            stack.enter_context(self._signals_stop())
-            self._workers = [Worker(self._job, place) for place in self._places]
-            for worker in self._workers:
-                self._feed(worker)
-            while busy := [worker for worker in self._workers if worker.job is not None]:
-                wait([one for worker in busy for one in worker.awaited], _LOOK)
-                for worker in busy:
-                    self._listen(worker)
+        with self._signals_stop():
+            try:
+                for place in range(len(self._places)):
+                    self._feed(place)
+                while busy := [i for i, one in enumerate(self._workers) if one.job is not None]:
+                    wait([one for i in busy for one in self._workers[i].awaited], _LOOK)
+                    for i in busy:
+                        self._listen(i)
+            except Exception:
+                self._stop(1)  # those under way keep what they have
+                raise
         if self._stop_code is not None:
             raise SystemExit(self._stop_code)
+        assert all(one.status != JobStatus.UNKNOWN for one in self._returns)
         return self._returns
 
-    def _listen(self, worker: Worker) -> None:
+    def _listen(self, place: int) -> None:
+        worker = self._workers[place]
         number = worker.job
         assert number is not None
         end = worker.end()
@@ -120,43 +151,54 @@ class _Sweep:
         if end is None:
             return
         self._picture.ended(number, end.killed_by)
-        if end.exit_code is not None:  # a run that was asked to stop means the sweep
-            self._stop(end.exit_code)
-        elif end.killed_by is None:
+        if end.killed_by is None:
+            value, failures, stop_code = end.value
+            self._task.failures.extend(failures)
             self._returns[number].status = JobStatus.COMPLETED
-            self._returns[number].return_value = end.value
-        elif self._stop_code is None:
-            self._note_death(number, end)
-            place = self._workers.index(worker)
-            worker.close()
-            self._workers[place] = worker = Worker(self._job, self._places[place])
-        self._feed(worker)
+            self._returns[number].return_value = value
+            if stop_code is not None:  # a run that was asked to stop means the sweep
+                self._stop(stop_code)
+        elif self._stop_code is None or end.killed_by != "SIGTERM":
+            self._note_death(number, end.killed_by)
+        self._feed(place)
 
-    def _feed(self, worker: Worker) -> None:
-        if self._stop_code is None and (job := next(self._jobs, None)) is not None:
-            self._picture.started(job[0])
-            worker.give(*job)
+    def _feed(self, place: int) -> None:
+        """Give a worker its next job; one is begun where there is none that lives."""
+        if self._stop_code is not None or not self._waiting:
+            return
+        if place < len(self._workers) and not self._workers[place].is_alive:
+            self._workers[place].close()
+            self._workers[place] = Worker(_Job(self._task), self._places[place])
+        elif place == len(self._workers):
+            self._workers.append(Worker(_Job(self._task), self._places[place]))
+        number = self._waiting.popleft()
+        self._picture.started(number)
+        self._workers[place].give(number, next(self._jobs))
 
-    def _note_death(self, number: int, end: End) -> None:
-        memory = " (often too little memory: a smaller jobs=N)" * (end.killed_by == "SIGKILL")
-        words = f"its process ended with {end.killed_by}{memory}; the same command goes on"
+    def _note_death(self, number: int, killed_by: str) -> None:
+        memory = " (often too little memory: a smaller jobs=N)" * (killed_by == "SIGKILL")
+        words = f"its process ended with {killed_by}{memory}; the same command goes on"
         self._picture.said(number, f"  failed: {words}")
         self._returns[number].status = JobStatus.FAILED
-        note_failure(Failure(1, words, self._picture.title(number)))
+        self._returns[number].return_value = RuntimeError(words)
+        self._task.failures.append(Failure(1, words, self._picture.title(number)))
 
     def _stop(self, code: int) -> None:
         """No job is begun any more; those under way stop at their next checkpoint."""
         if self._stop_code is None:
-            self._stop_code = code
+            self._stop_code, self._stopped_at = code, time.monotonic()
             for worker in self._workers:
                 worker.signal(signal.SIGTERM)
 
     @contextmanager
     def _signals_stop(self) -> Iterator[None]:
         def received(number: int, _: FrameType | None) -> None:
-            if self._stop_code is not None:  # a second Ctrl-C waits for no checkpoint
+            if self._stop_code is None:
+                self._stop(128 + number)
+            elif time.monotonic() - self._stopped_at > ONE_PRESS:  # waits for no checkpoint
+                for worker in self._workers:
+                    worker.signal(signal.SIGKILL)
                 raise KeyboardInterrupt
-            self._stop(128 + number)
 
         numbers = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, received) for number in numbers}
@@ -166,6 +208,5 @@ class _Sweep:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _close(self) -> None:
-        for worker in self._workers:
-            worker.close()
+
+atexit.register(SideBySide.close)  # before multiprocessing's own, which waits for the processes
