@@ -9,7 +9,7 @@ Own methods, data sets, backbones, metrics and losses come in by the decorators 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from robustmd.notebook import train as train

@@ -1,4 +1,4 @@
-"""The built wheel, in an environment that has nothing else of ours: conf/ ships, runs run."""
+"""The wheel built from the sdist, in an environment that has nothing else of ours: runs run."""
 
 import os
 import shutil
@@ -23,13 +23,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("wheel")
     source = work / "source"  # a copy: building leaves files behind
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for name in ("robustmd", "conf"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    sdist = f"import setuptools.build_meta as b; b.build_sdist({str(work)!r})"
+    subprocess.run([sys.executable, "-c", sdist], cwd=source, check=True, capture_output=True)
+    (archive,) = work.glob("*.tar.gz")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(work)]
-    subprocess.run([*build, str(source)], check=True, capture_output=True)
+    subprocess.run([*build, str(archive)], check=True, capture_output=True)
     (wheel,) = work.glob("*.whl")
     environment = work / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
@@ -96,6 +99,23 @@ def own_code() -> str:
     """The file that docs/own_code.md shows."""
     page = (ROOT / "docs" / "own_code.md").read_text("utf-8")
     return page.partition("```python\n")[2].partition("```")[0]
+
+
+@pytest.mark.slow
+def test_a_project_of_others_is_type_checked_against_it(installed: Path, tmp_path: Path) -> None:
+    """py.typed ships: mypy reads the public names' types, and finds a wrong one."""
+    code = own_code().replace("def build(self, facts):", "def build(self, facts: Any) -> Any:")
+    code = code.replace("import torch\n", "from typing import Any\n\nimport torch\n", 1)
+    code += "\nadversary = Fixed(3, prior=[0.2, 0.3, 0.5])\nreveal_type(adversary.weights)\n"
+    (tmp_path / "consumer.py").write_text(code + 'Fixed("three")\n', "utf-8")
+    checked = [sys.executable, "-m", "mypy", "--python-executable", installed.parent / "python"]
+    done = subprocess.run(
+        [*checked, "consumer.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert 'Revealed type is "torch._tensor.Tensor"' in done.stdout
+    assert "untyped" not in done.stdout
+    (wrong,) = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert 'has incompatible type "str"; expected "int"' in wrong
 
 
 OWN = ["imports=[my_code]", "data=blobs", "backbone=tiny", "evaluation.metrics=[top2]"]
