@@ -34,6 +34,7 @@ Commands (robustmd COMMAND --help says more):
   data       find or fetch a data set, verify it, show what is in it
   theory     the paper's convergence rates and regret bound, measured
   planted    every method on synthetic domains whose best worst case is known
+  explain    what a key, a method or another option means, and where it is set
   bench      how long an iteration takes beside the bare model's
 
 Options: --help, --version
@@ -50,6 +51,7 @@ COMMANDS = (
     "data",
     "theory",
     "planted",
+    "explain",
     "bench",
 )
 
@@ -90,10 +92,11 @@ def _with_plugins(name: str, arguments: Sequence[str]) -> int:
     """Run a command with the user's own modules imported: `imports=[…]` goes with every command."""
     from robustmd.config import plugins
 
-    more = plugins.imports_of_experiments(arguments) if name == "train" else []
-    plugins.load_plugins([*plugins.imports_of(arguments), *more])
-    command = import_module(f"robustmd.commands.{name}").main
-    code: int = command(arguments if name == "train" else plugins.without_imports(arguments))
+    with plugins.in_config_dir(arguments) as given:
+        more = plugins.imports_of_experiments(given) if name in ("train", "explain") else []
+        plugins.load_plugins([*plugins.imports_of(given), *more])
+        command = import_module(f"robustmd.commands.{name}").main
+        code: int = command(given if name == "train" else plugins.without_imports(given))
     return code
 
 

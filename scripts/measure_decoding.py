@@ -141,7 +141,7 @@ def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

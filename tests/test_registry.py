@@ -9,6 +9,7 @@ import robustmd.config.settings  # registers what is built in
 from robustmd.config.plugins import (
     imports_of,
     imports_of_experiments,
+    in_config_dir,
     whose,
     without_imports,
 )
@@ -81,11 +82,12 @@ def test_imports_are_found_wherever_they_are_given(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBUSTMD_IMPORTS", "zero")
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "mine.yaml").write_text("imports: [four]\n")
-    others = ["--config-dir", str(tmp_path), "experiment=mine"]
-    given = [*others, "imports=[one,'two']", "+imports=three"]
-    assert imports_of(given) == ["zero", "one", "two", "three"]
-    assert imports_of_experiments(given) == ["four"]
-    assert without_imports(given) == others
+    typed = ["--config-dir", str(tmp_path), "experiment=mine", "imports=[one,'two']"]
+    with in_config_dir([*typed, "+imports=three"]) as given:
+        assert imports_of(given) == ["zero", "one", "two", "three"]
+        assert imports_of_experiments(given) == ["four"]
+        assert without_imports(given) == ["experiment=mine"]
+    assert imports_of_experiments(given) == []
 
 
 def test_an_error_in_own_code_is_not_called_ours(tmp_path, monkeypatch):

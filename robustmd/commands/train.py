@@ -31,7 +31,7 @@ from robustmd.config.composing import (
 )
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import domain_names
-from robustmd.config.plugins import config_folders, load_plugins
+from robustmd.config.plugins import config_folder, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
@@ -55,10 +55,12 @@ def main(arguments: Sequence[str]) -> int:
     arguments = [text for text in arguments if text != LIST]
     check_arguments(arguments)
     arguments = with_our_keys_added(with_names_as_text(arguments))
+    if folder := config_folder():
+        arguments = [f"--config-dir={folder}", *arguments]
     if listing:  # in order, and nothing is trained
         arguments = [*arguments, "hydra/launcher=basic"]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
-    publish(config_folders(arguments))
+    publish()
     from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's names for ours
     from hydra_plugins.robustmd.launcher import SideBySide  # noqa: PLC0415
 

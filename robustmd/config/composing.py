@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from robustmd.config.plugins import config_folder
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top
 from robustmd.config.typed import unknown_key
 from robustmd.errors import UserError
@@ -138,24 +140,35 @@ def composed_config(arguments: Sequence[str]) -> DictConfig:
         UserError: one line, as `composed_error` says it.
     """
     try:
-        return _compose(with_our_keys_added(with_names_as_text(arguments)))
+        with initialized(arguments) as overrides:
+            return compose("config", overrides=overrides)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise UserError(composed_error(error, arguments)) from None
 
 
-def _compose(overrides: Sequence[str]) -> DictConfig:
+@contextmanager
+def initialized(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """Within it Hydra composes from conf/ and the user's config directory; gives its overrides."""
     publish()
+    where = str(conf_folders()[-1].absolute()).replace("'", r"\'")
+    own = [f"hydra.searchpath=['file://{where}']"] if config_folder() else []
     with initialize_config_module("robustmd.conf", version_base="1.3"):
-        return compose("config", overrides=list(overrides))
+        yield [*own, *with_our_keys_added(with_names_as_text(arguments))]
 
 
-def publish(config_folders: Sequence[str] = ()) -> None:
+def conf_folders() -> list[Path]:
+    """conf/, then the user's config directory."""
+    own = config_folder()
+    return [Path(str(files("robustmd.conf"))), *([own] if own else [])]
+
+
+def publish() -> None:
     """Tell Hydra of every section's and option's defaults, and of the options that have no YAML,
-    here or in the user's config directories."""
+    here or in the user's config directory."""
     store = ConfigStore.instance()
     sections = {name: dataclasses.asdict(schema()) for name, schema in SECTIONS.items()}
     store.store("defaults", dataclasses.asdict(Top()) | sections, provider="robustmd")
-    roots = [files("robustmd.conf"), *map(Path, config_folders)]
+    roots = conf_folders()
     for group, options in OPTIONS.items():
         for name, schema in options.items():
             node = _defaults(schema)  # in a group that --help does not list: see conf/config.yaml

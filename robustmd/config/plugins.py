@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
-import itertools
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 GROUP = "robustmd.plugins"  # of entry points
 VARIABLE = "ROBUSTMD_IMPORTS"  # names modules for every command, with commas between
+CONFIG_DIR = "ROBUSTMD_CONFIG_DIR"  # names a folder for every command, as --config-dir does
 _IMPORTS = re.compile(r"\+{0,2}imports=\[?([^\]]*)\]?")
 
 
@@ -41,12 +41,13 @@ def imports_of_experiments(arguments: Sequence[str]) -> list[str]:
     Hydra can compose an experiment with `override /method: mine` only if it knows of `mine`, so
     the file's own `imports` are read before. What cannot be read is Hydra's to say.
     """
-    folders = config_folders(arguments)
     chosen = [text for text in arguments if text.startswith("experiment=")]
     names = [name for text in chosen for name in text.partition("=")[2].split(",")]
     modules: list[str] = []
-    for folder, name in itertools.product(folders, names):
-        path = Path(folder) / "experiment" / f"{name}.yaml"
+    if (folder := config_folder()) is None:
+        return []
+    for name in names:
+        path = folder / "experiment" / f"{name}.yaml"
         if path.is_file():
             import yaml  # noqa: PLC0415 - other commands need none
 
@@ -57,10 +58,32 @@ def imports_of_experiments(arguments: Sequence[str]) -> list[str]:
     return modules
 
 
-def config_folders(arguments: Sequence[str]) -> list[str]:
-    """What `--config-dir` names."""
-    folders = [b for a, b in itertools.pairwise(arguments) if a in ("--config-dir", "-cd")]
-    return folders + [t.partition("=")[2] for t in arguments if t.startswith("--config-dir=")]
+def config_folder() -> Path | None:
+    """The user's folder beside conf/, which `--config-dir` names for this command."""
+    named = os.environ.get(CONFIG_DIR)
+    return Path(named) if named else None
+
+
+@contextlib.contextmanager
+def in_config_dir(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """Takes `--config-dir DIR` out of a command's arguments. Within it DIR holds, also in processes
+    that are started there. Raises UserError: there is no such folder."""
+    words = iter(arguments)
+    kept, named = [], os.environ.get(CONFIG_DIR, "")
+    for word in words:
+        flag, sign, value = word.partition("=")
+        if flag in ("--config-dir", "-cd"):
+            named = value if sign else next(words, "")
+            if not Path(named).is_dir() or not named:
+                raise UserError(f"--config-dir {named}: there is no such folder")
+        else:
+            kept.append(word)
+    before = os.environ.get(CONFIG_DIR, "")
+    os.environ[CONFIG_DIR] = named
+    try:
+        yield kept
+    finally:
+        os.environ[CONFIG_DIR] = before
 
 
 def without_imports(arguments: Sequence[str]) -> list[str]:

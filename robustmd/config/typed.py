@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,8 +12,9 @@ from unicodedata import normalize
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
+from robustmd.config.keys import all_keys, keys_of, meant
 from robustmd.config.paths import cache_folder, data_folder, whole
-from robustmd.config.ranges import ANYTHING, NAMES, Allowed
+from robustmd.config.ranges import NAMES
 from robustmd.config.settings import OPTIONS, SECTIONS, Config, Paths, Top, leaves, leaves_of
 from robustmd.errors import UserError
 
@@ -158,23 +158,16 @@ def _fits(schema: type, name: str, given: Mapping[str, Any]) -> bool:
     return True
 
 
-KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
-
-
 def _in_words(schema: type, key: str) -> str:
-    """What a key's value may be: its range, or else its type."""
-    item = next((item for name, item in leaves_of(schema) if name == key.partition("[")[0]), None)
-    if item is None:
-        return "a group of keys"
-    allowed: Allowed = item.metadata.get("allowed", ANYTHING)
-    kind = getattr(item.type, "__name__", item.type)
-    return KINDS.get(kind, kind) if allowed is ANYTHING else allowed.words
+    """What a key's value may be."""
+    found = (one for one in keys_of("", schema) if one.name == key.partition("[")[0])
+    return next((one.words for one in found), "a group of keys")
 
 
 def unknown_key(key: str, allowed: Sequence[str], where: str = "") -> str:
     """One line for a key that is not there, with the closest that is."""
-    near = difflib.get_close_matches(key, allowed, n=1, cutoff=0.8)
-    hint = f"; did you mean {near[0]}?" if near else "."
+    near = meant(key, allowed) or meant(key, (one.name for one in all_keys()))
+    hint = f"; did you mean {near}?" if near not in (None, key) else "."
     names = ", ".join(name.rpartition(".")[2] for name in allowed)
     group = key.rpartition(".")[0]
     return f"{key}: no such key{where}{hint} Allowed{' in ' + group if group else ''}: {names}"

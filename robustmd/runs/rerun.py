@@ -6,7 +6,6 @@ robustmd has and plain values of its own keys are ever written.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from robustmd.config.identity import flattened
+from robustmd.config.keys import all_keys
 from robustmd.config.paths import names_weights
-from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Config, leaves_of
+from robustmd.config.plugins import config_folder
+from robustmd.config.settings import GROUPS, OPTIONS
 from robustmd.errors import printable
 from robustmd.runs.untrusted import Unreadable
 
@@ -112,11 +113,7 @@ def _parsed(text: str) -> tuple[str, Any, bool]:
 @cache
 def _known_keys() -> frozenset[str]:
     """Every key that some option has."""
-    parts = [(group, schema) for group in OPTIONS for schema in OPTIONS[group].values()]
-    parts += SECTIONS.items()
-    keys = (f"{part}.{key}" for part, schema in parts for key, _ in leaves_of(schema))
-    top = (item.name for item in dataclasses.fields(Config))
-    return frozenset(key for key in (*keys, *top) if key.rpartition(".")[2] != "name")
+    return frozenset(key.name for key in all_keys())
 
 
 def _is_plain(value: object) -> bool:
@@ -129,7 +126,9 @@ def _is_plain(value: object) -> bool:
 
 def command(arguments: list[str]) -> str:
     """`robustmd train …` as it can be pasted into a shell."""
-    return shlex.join(["robustmd", "train", *arguments])
+    folder = config_folder()  # of the user who reads it; no record names one
+    own = [] if folder is None else ["--config-dir", str(folder)]
+    return shlex.join(["robustmd", "train", *own, *arguments])
 
 
 def tree_of(run: Path) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files
 from robustmd.runs.reader import Run, collect, judge, status_of
-from robustmd.runs.rerun import hydra_value
+from robustmd.runs.rerun import command, hydra_value
 from robustmd.runs.untrusted import Unreadable, read_record
 from robustmd.runs.writer import RunDirectory
 
@@ -225,9 +224,7 @@ def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str
     own = ("method", "row", "experiment")
     kept = [o for o in overrides if o.lstrip("+").partition("=")[0].partition(".")[0] not in own]
     names = ",".join(map(hydra_value, missing))
-    return shlex.join(
-        ["robustmd", "train", "-m", "method=individual", f"method.domain={names}", *kept]
-    )
+    return command(["-m", "method=individual", f"method.domain={names}", *kept])
 
 
 def _runs_of_one_configuration(path: Path) -> list[Run]:

@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from tiny import composed
 
 from robustmd.config.identity import config_hash, number_changing
+from robustmd.config.plugins import in_config_dir
 from robustmd.config.settings import as_dict
 from robustmd.errors import printable
 from robustmd.runs import rerun
@@ -151,3 +152,12 @@ def test_hydra_reads_a_written_value_as_it_was(value: Any) -> None:
     with initialize_config_module("robustmd.conf", version_base="1.3"):
         found = compose("config", overrides=[f"+extra={rerun.hydra_value(value)}"])
     assert OmegaConf.to_container(found, resolve=True)["extra"] == value  # type: ignore[call-overload, index]
+
+
+def test_a_command_takes_the_readers_config_directory_along(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    with in_config_dir(["outputs", "-cd", str(tmp_path / "a b")]) as left:
+        assert left == ["outputs"]
+        command = rerun.command(["method=opt"])
+    assert command == f"robustmd train --config-dir '{tmp_path}/a b' method=opt"
+    assert rerun.command(["method=opt"]) == "robustmd train method=opt"

@@ -1,0 +1,80 @@
+"""What `robustmd explain` and `robustmd train --help` print of keys and options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from robustmd.config.composing import composed_config
+from robustmd.config.keys import Key, all_keys, keys_of, meant
+from robustmd.config.origins import origin
+from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top, leaves
+from robustmd.config.typed import typed
+from robustmd.errors import UserError
+from robustmd.runs.rerun import hydra_value
+
+
+def explain_all(overrides: Sequence[str], console: Console) -> None:
+    """Every key of the config that was typed: its value and what it means."""
+    config = typed(composed_config(overrides))
+    values = {name: value for name, (_, value) in leaves(config)}
+    for title, keys in _groups(config):
+        console.print(f"\n{title}", soft_wrap=True)
+        _print_table([(k.name, hydra_value(values[k.name]), k.meaning) for k in keys], console)
+
+
+def _groups(config: Config) -> Iterator[tuple[str, Iterable[Key]]]:
+    for group, options in OPTIONS.items():
+        name = getattr(config, group).name
+        others = ", ".join(one for one in options if one not in (name, "from_python"))
+        yield f"{group}={name}; there are also {others}", keys_of(group, options[name], name)
+    for part, schema in SECTIONS.items():
+        yield part, keys_of(part, schema)
+    yield "in no group", keys_of("", Top)
+
+
+def explain_option(group: str, name: str, console: Console) -> None:
+    """What an option is, and its keys."""
+    if name not in OPTIONS[group]:
+        raise UserError(f"{group}={name}: no such option; allowed: {', '.join(OPTIONS[group])}")
+    schema = OPTIONS[group][name]
+    keys = list(keys_of(group, schema, name))
+    console.print(f"{group}={name}: {inspect.cleandoc(schema.__doc__ or '')}\n", soft_wrap=True)
+    rows = [(k.name, hydra_value(k.default), k.allowed, k.meaning) for k in keys]
+    _print_table([("key", "default", "allowed", "meaning"), *rows] if rows else [], console)
+    page = keys[0].page if keys else f"docs/methods/{name}.md"
+    console.print(f"\nmore: {page or schema.__module__}", soft_wrap=True)
+
+
+def explain_key(name: str, overrides: Sequence[str], console: Console) -> None:
+    """What a key means and may be, and where it is set. Raises UserError: there is none."""
+    known = all_keys()
+    found = meant(name, (key.name for key in known))
+    if found is None:
+        raise UserError(f"{name}: no such key, method or other option; robustmd explain lists all")
+    config = typed(composed_config(overrides))
+    values: dict[str, Any] = {name: value for name, (_, value) in leaves(config)}
+    chosen = {f"{group}={getattr(config, group).name}" for group in OPTIONS}
+    of_that_name = [key for key in known if key.name == found]
+    key = next((key for key in of_that_name if key.option in chosen), of_that_name[0])
+    now = f"not there, but with {key.option}"
+    if key.option is None or key.option in chosen:
+        now = f"{hydra_value(values[found])}, {origin(found, overrides)}"
+    console.print(f"{found}: {key.meaning}", soft_wrap=True)
+    rows = [("is", key.allowed), ("default", hydra_value(key.default)), ("now", now)]
+    if key.option:
+        rows.insert(0, ("of", ", ".join(dict.fromkeys(k.option or "" for k in of_that_name))))
+    group, _, option = (key.option or "").partition("=")
+    more = key.page or OPTIONS[group][option].__module__
+    _print_table([*rows, ("more", more)], console)
+
+
+def _print_table(rows: Iterable[Sequence[str]], console: Console) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row("", *row)
+    console.print(table)

@@ -1,0 +1,132 @@
+"""Every key that can be set: what it means, what it may be, the page that says more."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import Field, dataclass
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from robustmd.config.ranges import ANYTHING, Allowed
+from robustmd.config.settings import OPTIONS, SECTIONS, Top, leaves
+
+KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    list: "a list",
+}
+PAGES = {  # in docs/, of a key, of its option, or of its part; a method has a page of its own
+    "": "runs",
+    "jobs": "sweeps",
+    "jobs_per_device": "sweeps",
+    "imports": "own_code",
+    "training": "training",
+    "training.domains_per_batch": "many_domains",
+    "evaluation": "runs",
+    "runtime": "benchmarks",
+    "logging": "methods/README",
+    "checkpoint": "runs",
+    "paths": "runs",
+    "backbone": "backbones",
+    "data": "data",
+    **{f"data.{name}": "own_data" for name in ("unseen", "validation", "shares")},
+    "data.augment": "augmentation",
+    "data=folder": "own_data",
+    "data=pets": "pets",
+    **{f"data={name}": "noise" for name in ("digits_noise", "digits_rotated", "pets_noise")},
+}
+SHORT = {  # what other tools call ours
+    "lr": "learning_rate",
+    "wd": "weight_decay",
+    "bs": "batch_size",
+    "epochs": "iterations",
+    "steps": "iterations",
+    "lambda": "lam",
+    "workers": "jobs",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key by its whole name, as "method.lam", and the option that has it, as "method=opt"; None:
+    it is in no group of options. default: the recorded one. kind: its type."""
+
+    name: str
+    option: str | None
+    default: Any
+    kind: Any
+    item: Field[Any]
+
+    @property
+    def meaning(self) -> str:
+        return str(self.item.metadata.get("help", ""))
+
+    @property
+    def range(self) -> Allowed:
+        return self.item.metadata.get("allowed", ANYTHING)  # type: ignore[no-any-return]
+
+    @property
+    def words(self) -> str:
+        """Its range, or else its type."""
+        return in_words(self.kind) if self.range is ANYTHING else self.range.words
+
+    @property
+    def allowed(self) -> str:
+        """The same, and null where it may be null."""
+        takes_null = NoneType in get_args(self.kind) and not self.words.startswith("null")
+        return ("null or " if takes_null else "") + self.words
+
+    @property
+    def page(self) -> str | None:
+        """Of the documentation, from the top of the repository; None for one of the user's own."""
+        part, _, option = (self.option or "").partition("=")
+        if part and not OPTIONS[part][option].__module__.startswith("robustmd."):
+            return None
+        where = (self.name, self.option, part or self.name.rpartition(".")[0])
+        named = f"methods/{option}" if part == "method" else None
+        return f"docs/{named or next(PAGES[one] for one in where if one in PAGES)}.md"
+
+
+def in_words(kind: Any) -> str:
+    """A type: "a number or text"."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    names = (KINDS.get(get_origin(one) or one) for one in kinds)
+    return " or ".join(filter(None, names)) or "anything"
+
+
+def keys_of(part: str, schema: type, option: str = "") -> Iterator[Key]:
+    """The keys of one section, or of an option of the group `part`; "" for those of neither."""
+    for name, (item, value) in leaves(schema()):
+        if name != "name":
+            kind = _hints(schema, name)
+            where = f"{part}={option}" if option else None
+            yield Key(f"{part}.{name}" if part else name, where, value, kind, item)
+
+
+def _hints(schema: type, name: str) -> Any:
+    group, dot, inner = name.partition(".")
+    kind = get_type_hints(schema)[group]
+    return _hints(kind, inner) if dot else kind
+
+
+def all_keys() -> list[Key]:
+    """Of every option as well."""
+    parts = [("", Top, ""), *((part, schema, "") for part, schema in SECTIONS.items())]
+    parts += [(p, schema, name) for p in OPTIONS for name, schema in OPTIONS[p].items()]
+    return [key for part in parts for key in keys_of(*part)]
+
+
+def meant(name: str, names: Iterable[str]) -> str | None:
+    """The key of these that a misspelt, short or foreign name stands for."""
+    by_end: dict[str, list[str]] = {}
+    for one in names:
+        by_end.setdefault(one.rpartition(".")[2], []).append(one)
+    group, dot, last = name.rpartition(".")
+    near = difflib.get_close_matches(SHORT.get(last, last), by_end, n=1, cutoff=0.7)
+    if not near:
+        return None
+    here, there = f"{group}{dot}{near[0]}", by_end[near[0]]
+    return here if here in there else there[0]
