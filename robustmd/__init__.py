@@ -30,6 +30,7 @@ _WHERE = {
     "robustmd.trained_run": "Run load_run load_runs",
     "robustmd.registry": "Settings augment backbone data key loss method metric",
 }
+__all__ = [name for names in _WHERE.values() for name in names.split()]
 
 
 def __getattr__(name: str) -> object:
@@ -37,3 +38,7 @@ def __getattr__(name: str) -> object:
         if name in names.split():
             return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from hydra import compose, initialize_config_module
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
+import robustmd
+from robustmd import adversary, domains
 from robustmd.config.keys import all_keys
 from robustmd.config.settings import settled, validate
 from robustmd.config.typed import typed
@@ -65,6 +68,46 @@ def test_every_key_has_a_meaning_and_a_page_that_names_it() -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def test_the_site_has_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert {page for page in pages if not re.search(rf"^{page}$", index, re.M)} == set()
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    for package in ("furo", "myst_parser"):
+        pytest.importorskip(package)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in robustmd.__all__:
+        assert f'id="robustmd.{name}"' in (tmp_path / "api.html").read_text("utf-8"), name
+
+
+def test_a_message_that_the_page_of_trouble_shows_is_one_of_ours() -> None:
+    page = (ROOT / "docs" / "trouble.md").read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "robustmd").rglob("*.py"))
+    said = re.sub(r'"\s+f?"', "", source)  # a text over several lines
+    words = re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)
+    assert [one for one in words if one.strip() not in said] == []
+    assert len(words) > 15
+
+
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (robustmd, adversary, domains)
+    for name in module.__all__
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    words = PUBLIC[name].__doc__ or ""
+    assert len(words.split()) >= 5
+    assert not words.startswith(f"{name.rpartition('.')[2]}(")  # which a dataclass writes by itself
 
 
 def commands() -> Iterator[Any]:

@@ -51,6 +51,15 @@ def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     return float(special.stdtrit(degrees, 0.5 + confidence / 2))
 
 
+def two_sided_p(mean: float, error: float, degrees: float) -> float:
+    """P(|t| ≥ |mean|/error) of Student's distribution; 1 where the mean is 0."""
+    from scipy import special  # noqa: PLC0415 - only where a report has a p
+
+    if mean == 0:
+        return 1.0
+    return float(2 * special.stdtr(degrees, -abs(mean) / error)) if error > 0 else 0.0
+
+
 def is_percentage(metric: Metric) -> bool:
     """Whether its values go in steps of an example."""
     return metric.unit == "%"

@@ -16,6 +16,7 @@ from robustmd.config.settings import TUNED as TUNED_IN_TRAINING
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.compute import total_seconds
 from robustmd.report.estimate import SpreadKind
+from robustmd.report.front import unpaired_sheet
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.quantities import Quantity
@@ -93,8 +94,9 @@ class Fair:
 
     @property
     def sheets(self) -> list[Sheet]:
-        """All that a reader is shown: the results, what they cost, and the differences."""
-        return [self.table.sheet, budget_sheet(self), *([self.paired] if self.comparisons else [])]
+        """All that a reader is shown: the results, what they cost, the differences, the front."""
+        paired = [self.paired] if self.comparisons else []
+        return [self.table.sheet, budget_sheet(self), *paired, unpaired_sheet(self.table)]
 
 
 def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | None:

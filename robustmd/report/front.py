@@ -1,18 +1,26 @@
-"""The static front: fixed weights against methods that learn theirs. Does the adversary find what
-the best fixed weights would?"""
+"""Fronts. The static front: fixed weights against methods that learn theirs; does the adversary
+find what the best fixed weights would? And the methods that no other beats in mean and worst."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import le
 
 from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.estimate import SpreadKind, csv_values
-from robustmd.report.names import clean, domains_text, is_many
-from robustmd.report.paired import Comparison, compared
-from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
+from robustmd.report.names import clean, domains_text, is_many, some_text
+from robustmd.report.paired import Comparison, adjusted, compared
+from robustmd.report.quantities import (
+    MEAN_TEST_ACCURACY,
+    WORST_TEST_ACCURACY,
+    WORST_TRAIN_LOSS,
+    Quantity,
+)
 from robustmd.report.settings_key import Settings
-from robustmd.report.sheet import Sheet, csv_sheet
+from robustmd.report.sheet import Cell, Column, Row, Sheet, csv_sheet
+from robustmd.report.table import Table
 
 FEWEST = 3  # fixed weights that make a front
 
@@ -62,7 +70,7 @@ class Front:
         return (
             f"{best}; of {len(self.against)} learned methods {alike} are better or equivalent and "
             f"{worse} worse, by the paired differences, method − best fixed,{name.in_unit} with "
-            f"95 % t intervals: {'; '.join(map(_told, self.against))}."
+            f"95 % t intervals (Holm over them): {'; '.join(map(_told, self.against))}."
         )
 
 
@@ -94,7 +102,7 @@ def _front(groups: Sequence[Group], domains: tuple[str, ...]) -> Front | None:
     best = min(points, key=lambda one: one.group.estimate(WORST_TRAIN_LOSS).mean)
     learned = tuple(group for group in groups if METHODS.flag(group.method, "learns"))
     against = (compared(group, best.group, WORST_TRAIN_LOSS) for group in learned)
-    return Front(domains, points, learned, best, tuple(filter(None, against)))
+    return Front(domains, points, learned, best, adjusted(filter(None, against)))
 
 
 def _weights(group: Group, count: int) -> tuple[float, ...] | None:
@@ -136,3 +144,36 @@ def front_sheet(front: Front, spread: SpreadKind) -> Sheet:
         row |= {"ci95_low": low, "ci95_high": high, "verdict": one.word if one else None}
         rows.append(row)
     return csv_sheet("static front", rows)
+
+
+def unpaired_sheet(table: Table) -> Sheet:
+    """A row a method, by the mean over its seeds, whichever they are: the worst and the mean over
+    the domains on test, and which rows are at least as good in both and better in one."""
+    both = [one.measured_by(table.loss) for one in (WORST_TEST_ACCURACY, MEAN_TEST_ACCURACY)]
+    sign = -1 if both[0].metric.better == "larger" else 1
+    shown = table.sheet.arranged(
+        dict.fromkeys(["method", *(f"{one.name}_mean" for one in both), "n"])
+    )
+
+    def costs(line: Row) -> list[float]:
+        means = (cell.values[0] for cell in line.cells[1:3])
+        return [sign * mean if isinstance(mean, float) else math.inf for mean in means]
+
+    def row(line: Row) -> Row:
+        own = costs(line)
+        above = [
+            other.cells[0].text
+            for other in shown.rows
+            if costs(other) != own and all(map(le, costs(other), own))
+        ]
+        text = some_text(above) or "none: on the front"
+        return replace(line, cells=(*line.cells, Cell(text, (text,))), warned=False)
+
+    caption = (
+        "Unpaired: means over each row's own seeds, on test. A row is dominated by those whose "
+        "worst and mean are both at least as good, and not both the same; the others are the "
+        "Pareto front. This knows no chance: see ± and the paired differences."
+    )
+    columns = (*shown.columns, Column("dominated by", ("dominated_by",), "long"))
+    rows = tuple(map(row, shown.rows))
+    return Sheet("worst against mean, unpaired", columns, rows, caption)

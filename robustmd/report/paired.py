@@ -7,7 +7,7 @@ difference of two means.
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
@@ -20,7 +20,7 @@ from robustmd.report.quantities import (
     Quantity,
 )
 from robustmd.report.selection import Selection
-from robustmd.report.sheet import Cell, Sheet, field, make_sheet
+from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
 from robustmd.report.verdict import Difference, Word, difference, holm, margin, sign_flip_p, word
 
 # What a method pays where there are many domains: the best of a thousand is one that was lucky.
@@ -35,8 +35,8 @@ class Comparison:
 
     `reference`: the other's row, `reference_mean` its mean over the seeds. `margin`: half width of
     the range in which methods count as equivalent; `resolution`: the steps in which an accuracy can
-    change [points]. `p`: exact paired permutation test, None below 6 seeds; `p_holm`: Holm-adjusted
-    over all comparisons of the table. `word`: by the rule of docs/statistics.md.
+    change [points]. `p_exact`: exact paired permutation test, None below 6 seeds; `p_holm`: the t
+    test's p Holm-adjusted over all comparisons of the table, None below 3 seeds (see `adjusted`).
     """
 
     method: str
@@ -47,11 +47,17 @@ class Comparison:
     reference_mean: float
     margin: float
     resolution: float
-    p: float | None
-    word: Word
+    p_exact: float | None
     note: str = ""
     p_holm: float | None = None
     baseline: str = BASELINES[0]
+
+    @property
+    def word(self) -> Word:
+        """By the rule of docs/statistics.md."""
+        better, step = self.quantity.metric.better, self.resolution
+        tests = self.p_holm, self.p_exact
+        return word(self.difference, *tests, self.margin, better=better, resolution=step)
 
     @property
     def said(self) -> str:
@@ -67,13 +73,6 @@ class Comparison:
         if self.quantity.domain is None:
             return f"{self.quantity.over} {measure}"
         return clean(f"{measure} on {self.quantity.domain}{self.note}")
-
-    @property
-    def p_text(self) -> str:
-        """ "p = 0.031 (Holm 0.094)"; why there is none where there is none."""
-        if self.p is None or self.p_holm is None:
-            return "no p below n = 6"
-        return f"p = {_p_text(self.p)} (Holm {_p_text(self.p_holm)})"
 
     @property
     def unit(self) -> str:
@@ -99,27 +98,34 @@ class Comparison:
         return f"[{low}, {high}]"
 
 
-def _p_text(p: float) -> str:
+def _p_cell(p: float | None) -> Cell:
     """Two significant digits: "0.031"; "<0.0001" below that."""
-    if p < 1e-4:
-        return "<0.0001"
-    return f"{p:.2f}" if p >= 0.1 else f"{p:.{1 - math.floor(math.log10(p))}f}"
+    if p is None:
+        return Cell(NOTHING, (None,))
+    digits = 2 if p >= 0.1 else 1 - math.floor(math.log10(max(p, 1e-4)))
+    return Cell("<0.0001" if p < 1e-4 else f"{p:.{digits}f}", (p,))
 
 
 def compared(group: Group, reference: Group, quantity: Quantity) -> Comparison | None:
-    """Over the seeds that both have; None where there is none."""
+    """Over the seeds that both have, to be `adjusted`; None where there is none."""
     pairs = group.beside(reference, quantity)
     if not pairs:
         return None
     paired = [ours - theirs for ours, theirs in pairs.values()]
-    found, p = difference(paired), sign_flip_p(paired)
     mean = statistics.fmean(theirs for _, theirs in pairs.values())
-    within = margin(quantity.metric, mean)
     runs = [one for one in (*group.selected, *reference.selected) if one.seed in pairs]
     step = max(map(quantity.resolution, runs))
-    said = word(found, p, within, better=quantity.metric.better, resolution=step)
     names = group.label, reference.label, quantity, tuple(pairs)
-    return Comparison(*names, found, mean, within, step, p, said)
+    within = margin(quantity.metric, mean)
+    found = difference(paired, step)
+    return Comparison(*names, found, mean, within, step, sign_flip_p(paired))
+
+
+def adjusted(found: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """The same comparisons, which are all of one table, each with its Holm-adjusted p."""
+    every = tuple(found)
+    values = holm([one.difference.p for one in every])
+    return tuple(replace(one, p_holm=p) for one, p in zip(every, values, strict=True))
 
 
 def comparisons(section: Section) -> tuple[Comparison, ...]:
@@ -140,8 +146,7 @@ def comparisons(section: Section) -> tuple[Comparison, ...]:
             if one is not None:
                 said = note if plain is price else ""
                 found.append(replace(one, note=said, baseline=section.baseline))
-    adjusted = holm([one.p for one in found])
-    return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
+    return adjusted(found)
 
 
 def _price(group: Group, reference: Group, section: Section) -> tuple[Quantity, str]:
@@ -228,11 +233,13 @@ def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = A
             *("ci95_low", "ci95_high"),
             kind="number",
         ),
-        field("p", lambda one: Cell(one.p_text, (one.p, one.p_holm)), "p", "p_holm"),
         field("n", lambda one: one.difference.n, "n", kind="number"),
+        field("p", lambda one: _p_cell(one.difference.p), "p_t", kind="number"),
+        field("exact p", lambda one: _p_cell(one.p_exact), "p_exact", kind="number"),
         field(None, lambda one: " ".join(map(str, one.seeds)), "seeds"),
         field(None, lambda one: one.reference_mean, "reference_mean"),
         field(None, lambda one: one.margin, "margin"),
+        field("Holm p", lambda one: _p_cell(one.p_holm), "p_holm", kind="number"),
         field("verdict", lambda one: Cell(one.said, (one.word,), mark=one.word), "verdict"),
     ]
     name = f"paired differences to {baseline}"
@@ -244,12 +251,12 @@ def _caption(baseline: str, selection: Selection, how: str) -> str:
     why = f"{baseline} is what --baseline asks for, or the first of {', '.join(BASELINES)} here; "
     return (
         f"Paired by seed: method − {baseline}, {how}; {'' if baseline == BASELINES[0] else why}"
-        f"every value is of {selection.words}. Mean of the differences, 95 % t interval, exact "
-        "paired permutation p (two-sided; Holm: adjusted over this table; none below n = 6), n = "
-        "number of seeds both have. Equivalent: the interval lies inside ±0.5 points, where one "
+        f"every value is of {selection.words}. Mean of the differences, 95 % t interval, n = "
+        "number of seeds both have, two-sided p of the paired t test (none below n = 3) and of the "
+        "exact paired permutation test (none below n = 6), Holm: the t test's p adjusted over this "
+        "table. Equivalent: the interval lies inside ±0.5 points, where one "
         "test image (the resolution) is less than that, or ±5 % of "
-        f"{baseline}'s loss. Better or worse: "
-        "it excludes 0 at 98.3 % too (three quantities are looked at, 5 % for all of them) and, "
-        "where there is a p, p ≤ 0.05. Undecided: anything else, and n < 3. "
+        f"{baseline}'s loss. Better or worse: Holm p ≤ 0.05, p ≤ 0.05/3 (three quantities are "
+        "looked at) and, where there is one, exact p ≤ 0.05. Undecided: anything else, and n < 3. "
         "Training loss: smaller is better; accuracy: larger."
     )

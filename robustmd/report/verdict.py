@@ -11,13 +11,13 @@ import numpy as np
 
 from robustmd.metrics import Better
 from robustmd.registry import Metric
-from robustmd.report.estimate import CONFIDENCE, is_percentage, t_quantile
+from robustmd.report.estimate import is_percentage, t_quantile, two_sided_p
 
 POINTS = 0.5  # of a percentage: nobody would choose a method for less
 SHARE = 0.05  # of any other reference
 LEVEL = 0.05
 FEWEST = 3  # pairs that decide anything: two can agree by chance
-QUANTITIES = 3  # a method is compared in so many: one false word in twenty comparisons, not words
+QUANTITIES = 3  # a method is compared in so many, each at a third of the level
 FEWEST_TESTED = 6  # pairs: below, no outcome has p < 0.05, since the smallest is 2/2^n
 MOST_COUNTED = 16  # pairs for which all 2^n sign patterns are counted
 DRAWS = 100_000  # sign patterns drawn above that
@@ -28,13 +28,13 @@ Word = Literal["better", "worse", "equivalent", "undecided"]
 class Difference:
     """Mean of n paired differences and the two ends of its 95 % t interval (None where n < 2).
 
-    `sure`: the ends at 1 − 0.05/3 = 98.3 %, which better and worse are held against.
+    `p`: two-sided, of the paired t test; None where n < 3, and of unpaired samples.
     """
 
     mean: float
     interval: tuple[float, float] | None
     n: int
-    sure: tuple[float, float] | None = None
+    p: float | None = None
 
     def is_inside(self, margin: float) -> bool:
         """Whether at least three pairs say that it is no larger."""
@@ -49,16 +49,22 @@ def margin(metric: Metric, reference: float) -> float:
     return POINTS if is_percentage(metric) else SHARE * abs(reference)
 
 
-def difference(values: Iterable[float]) -> Difference:
+def difference(values: Iterable[float], resolution: float = 0.0) -> Difference:
     """d̄ ± t s/√n of paired differences d, at least one; s is their sample standard deviation,
-    t = t_{0.975, n−1} for `interval` and t_{0.9917, n−1} for `sure`."""
+    t = t_{0.975, n−1}.
+
+    Its p is that of |d̄|√n/max(s, `resolution`): three differences of one step that agree do not
+    show that nothing varies, only that it varies by less than a step.
+    """
     sample = list(values)
     mean, n = statistics.fmean(sample), len(sample)
     if n < 2:
         return Difference(mean, None, n)
-    error = statistics.stdev(sample) / math.sqrt(n)
-    half, wide = (error * t_quantile(n - 1, c) for c in (CONFIDENCE, 1 - LEVEL / QUANTITIES))
-    return Difference(mean, (mean - half, mean + half), n, (mean - wide, mean + wide))
+    spread, root = statistics.stdev(sample), math.sqrt(n)
+    half = t_quantile(n - 1) * spread / root
+    error = max(spread, resolution) / root
+    p = two_sided_p(mean, error, n - 1) if n >= FEWEST else None
+    return Difference(mean, (mean - half, mean + half), n, p)
 
 
 def unpaired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
@@ -80,22 +86,27 @@ def unpaired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
 
 
 def word(
-    found: Difference, p: float | None, within: float, *, better: Better, resolution: float = 0.0
+    found: Difference,
+    p_holm: float | None,
+    p_exact: float | None,
+    within: float,
+    *,
+    better: Better,
+    resolution: float = 0.0,
 ) -> Word:
     """One word for a paired difference of what is measured in steps of `resolution`.
 
     1. undecided: fewer than 3 pairs.
     2. equivalent: the whole 95 % interval lies inside ±`within`; undecided where one step does not.
-    3. better or worse, by the sign: the interval excludes 0 at 98.3 % too and, where there is a `p`
-       (n >= 6), p <= 0.05.
+    3. better or worse, by the sign: `found.p` <= 0.05/3, `p_holm`, which is that adjusted over the
+       table, <= 0.05 and, where there is one (n >= 6), `p_exact` <= 0.05.
     4. undecided: anything else.
     """
-    if found.interval is None or found.n < FEWEST:
+    if found.interval is None or found.p is None or p_holm is None:
         return "undecided"
     if found.is_inside(within):
         return "undecided" if 0 < within <= resolution else "equivalent"
-    low, high = found.sure or found.interval
-    if low <= 0 <= high or (p is not None and p > LEVEL):
+    if found.p > LEVEL / QUANTITIES or p_holm > LEVEL or (p_exact or 0.0) > LEVEL:
         return "undecided"
     return "better" if (found.mean < 0) == (better == "smaller") else "worse"
 

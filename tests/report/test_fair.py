@@ -96,6 +96,19 @@ def test_the_budget_counts_configurations_runs_and_seconds(outputs, fair_of):
     assert "| even | 2 | 6 | 0 | 18 | learning_rate=0.1 (seed 0); learning_rate=0.2" in text
 
 
+def test_rows_that_another_beats_in_worst_and_mean_are_named(outputs, fair_of):
+    fill(outputs)
+    for seed in range(3):
+        add(outputs, "kl", seed, 0.1, 0.9, 75.0 + 10 * (seed == 2), settings={"lam": 1.0})
+    sheet = fair_of().sheets[-1]
+    said = {row.cells[0].text: (row.cells[1].text, row.cells[-1].text) for row in sheet.rows}
+    assert said == {
+        "even": ("67.67", "opt, kl"),
+        "opt": ("81.00", "none: on the front"),
+        "kl": ("78.33", "opt"),
+    }
+
+
 def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs, fair_of):
     fill(outputs)
     for seed, status in ((3, "diverged"), (4, "interrupted")):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from scipy import special
 
 from robustmd.report.estimate import difference_text, estimate, estimate_cell
 from robustmd.report.paired import comparisons, paired_sheet
@@ -84,16 +85,35 @@ def test_only_uniform_even_on_the_same_data_and_training_is_a_partner(outputs, s
     assert not any(one.method.startswith("opt") for one in comparisons(section_of()))
 
 
-def test_six_seeds_have_a_p_adjusted_over_the_table(outputs, section_of):
+def test_words_go_by_p_adjusted_over_the_table(outputs, section_of):
     for seed in range(6):
         outputs.run("even", seed, train={"a": (1.0, 80.0), "b": (0.1, 95.0)})
         train = {"a": (0.9 - seed / 100, 82.0 + seed), "b": (0.1, 95.0 + (-1) ** seed)}
         outputs.run("opt", seed, train=train)
     loss, worst, price = comparisons(section_of())
-    assert (loss.p, worst.p, price.p) == (2 / 64, 2 / 64, 1.0)
-    assert (loss.p_holm, worst.p_holm, price.p_holm) == (6 / 64, 6 / 64, 1.0)
-    assert loss.p_text == "p = 0.031 (Holm 0.094)"
+    assert (loss.p_exact, worst.p_exact, price.p_exact) == (2 / 64, 2 / 64, 1.0)
+    # 2, 3, … 7 points in steps of an image of 40, 2.5, which is more than s = 1.87
+    t = 4.5 * 6**0.5 / 2.5
+    assert worst.difference.p == pytest.approx(2 * special.stdtr(5, -t))
+    assert loss.p_holm == pytest.approx(3 * loss.difference.p)
+    assert worst.p_holm == pytest.approx(2 * worst.difference.p)
     assert (loss.word, worst.word, price.word) == ("better", "better", "undecided")
+    sheet = paired_sheet([loss, worst, price], Selection())
+    titles = [column.title for column in sheet.columns]
+    assert titles[-2:] == ["Holm p", "verdict"]
+    assert [row.cells[-2].text for row in sheet.rows] == ["<0.0001", "0.014", "1.00"]
+
+
+def test_each_method_more_takes_its_share_of_the_level(outputs, section_of):
+    def words(*methods):
+        for method, seed in product(methods, range(5)):
+            gain = 0.0 if method == "even" else 0.1 + seed * 0.05
+            outputs.run(method, seed, train={"a": (1.0 - gain, 80.0), "b": (0.1, 95.0)})
+        found = comparisons(section_of())
+        return {one.word for one in found if one.quantity == WORST_TRAIN_LOSS}
+
+    assert words("even", "opt") == {"better"}
+    assert words("kl", "ot", "cvar", "term") == {"undecided"}  # with opt, of five methods
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The rule behind better, worse, equivalent and undecided, with the intervals and the exact paired
 test that it reads: by hand, by brute force, and against scipy."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -25,9 +26,16 @@ def test_t_intervals_by_hand():
     got = difference([1.0, 2.0, 3.0])
     assert got.mean == 2.0
     assert got.interval == pytest.approx((2 - 2.4841377, 2 + 2.4841377), abs=1e-6)
-    # three quantities: t_{1 − 0.05/6, 2} = 7.6488; 7.6488/sqrt(3) = 4.4161
-    assert got.sure == pytest.approx((2 - 4.4161, 2 + 4.4161), abs=1e-3)
     assert difference([1.0]).interval is None
+
+
+def test_p_is_scipys_and_of_equal_differences_that_of_one_step():
+    stats = pytest.importorskip("scipy.stats")
+    d = [1.0, 2.5, 3.0, 0.5]
+    assert difference(d).p == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+    # one step more in each of three: t = sqrt(3), P(|t| ≥ sqrt(3)) = 1 − sqrt(3/(2 + 3)) for ν = 2
+    assert difference([10.0] * 3, 10.0).p == pytest.approx(1 - math.sqrt(3 / 5))
+    assert [difference(two).p for two in ([1.0, 2.0], [0.0] * 3)] == [None, 1.0]
 
 
 def test_welch_is_scipys():
@@ -40,34 +48,31 @@ def test_welch_is_scipys():
 
 
 def test_two_pairs_decide_nothing_three_do():
-    assert word(difference([5.0, 5.0]), None, 0.5, better="larger") == "undecided"
-    assert word(difference([5.0, 5.0, 5.0]), None, 0.5, better="larger") == "better"
+    for count, said in ((2, "undecided"), (3, "better")):
+        found = difference([5.0] * count)
+        assert word(found, found.p, None, 0.5, better="larger") == said
 
 
 @pytest.mark.parametrize(
-    ("interval", "better", "p", "expected"),
+    ("interval", "better", "tests", "expected"),
     [
-        ((-2.0, -0.6), "smaller", None, "better"),
-        ((-2.0, -0.1), "smaller", None, "better"),  # it reaches beyond −0.5
-        ((-2.0, -0.1), "larger", None, "worse"),
-        ((0.1, 2.0), "smaller", None, "worse"),
-        ((0.1, 2.0), "larger", 0.04, "better"),
-        ((0.1, 2.0), "larger", 0.06, "undecided"),  # the exact test does not agree
-        ((-0.1, 2.1), "larger", 0.01, "undecided"),
-        ((0.0, 2.0), "larger", None, "undecided"),
-        ((-0.5, 0.5), "larger", None, "equivalent"),
-        ((0.1, 0.4), "larger", 0.01, "equivalent"),  # a difference that is sure, and too small
-        ((-0.6, 0.4), "larger", None, "undecided"),
+        ((-2.0, -0.6), "smaller", (0.01, 0.04, None), "better"),
+        ((-2.0, -0.1), "smaller", (0.01, 0.04, None), "better"),  # it reaches beyond −0.5
+        ((-2.0, -0.1), "larger", (0.01, 0.04, None), "worse"),
+        ((0.1, 2.0), "smaller", (0.01, 0.04, None), "worse"),
+        ((0.1, 2.0), "larger", (0.01, 0.04, 0.04), "better"),
+        ((0.1, 2.0), "larger", (0.01, 0.04, 0.06), "undecided"),  # the exact test does not agree
+        ((0.1, 2.0), "larger", (0.01, 0.06, 0.04), "undecided"),  # one of many comparisons
+        ((0.1, 2.0), "larger", (0.02, 0.02, 0.04), "undecided"),  # one of three quantities
+        ((-0.5, 0.5), "larger", (1.0, 1.0, None), "equivalent"),
+        ((0.1, 0.4), "larger", (0.01, 0.01, 0.01), "equivalent"),  # sure, and too small
+        ((-0.6, 0.4), "larger", (0.6, 1.0, None), "undecided"),
     ],
 )
-def test_the_rule_of_the_document(interval, better, p, expected):
-    found = Difference(sum(interval) / 2, interval, 6)
-    assert word(found, p, 0.5, better=better) == expected
-
-
-def test_a_word_wants_more_than_its_95_percent_interval():
-    close = Difference(2.0, (0.1, 3.9), 3, (-0.5, 4.5))
-    assert word(close, None, 0.5, better="larger") == "undecided"
+def test_the_rule_of_the_document(interval, better, tests, expected):
+    p, p_holm, p_exact = tests
+    found = Difference(sum(interval) / 2, interval, 6, p)
+    assert word(found, p_holm, p_exact, 0.5, better=better) == expected
 
 
 def test_margins_are_half_a_point_and_five_percent_of_the_loss():
@@ -78,8 +83,10 @@ def test_margins_are_half_a_point_and_five_percent_of_the_loss():
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12), st.floats(0, 10))
 def test_swapping_the_two_turns_the_word_round(values, within):
     turned = {"better": "worse", "worse": "better"}
-    one = word(difference(values), None, within, better="smaller")
-    other = word(difference([-v for v in values]), None, within, better="smaller")
+    one, other = (
+        word(found, found.p, None, within, better="smaller")
+        for found in (difference(values), difference([-v for v in values]))
+    )
     assert other == turned.get(one, one)
 
 
