@@ -79,7 +79,8 @@ def is_finished(plan: Plan) -> bool:
             "resume=false begins anew, paths.outputs=FOLDER elsewhere"
         )
     if has_finished:
-        drop_checkpoints(plan)  # a run killed at its very end has left them
+        # One that was killed at its very end has left them.
+        drop_checkpoints(plan, plan.config.checkpoint.end)
     return has_finished
 
 
@@ -92,10 +93,10 @@ def changed_code(plan: Plan) -> list[str]:
     return [str(p["module"]) for p in now if before.get(p["module"], p["sha256"]) != p["sha256"]]
 
 
-def drop_checkpoints(plan: Plan) -> None:
-    """Of a finished run all but that of its end, from which a longer one can go on."""
-    kept = plan.iterations if plan.config.checkpoint.end else None
-    checkpoints.drop(plan.directory.path, but=kept)
+def drop_checkpoints(plan: Plan, keeps_end: bool) -> None:
+    """Of a finished run all but that of its end, from which a longer one can go on; without
+    `keeps_end` that too, which one that was stopped there has."""
+    checkpoints.drop(plan.directory.path, but=plan.iterations if keeps_end else None)
 
 
 def _check_whole(directory: RunDirectory) -> None:

@@ -168,7 +168,7 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         with contextlib.suppress(OSError):  # a full disk takes no summary either
             conclude("failed", f"{kind}{error}")
         raise
-    drop_checkpoints(plan)
+    drop_checkpoints(plan, session.keeps_end)
     return Outcome("finished", directory.path, verdict(session), 0, session.stop.code)
 
 

@@ -61,7 +61,7 @@ class Session:
         self.subset = self._measured_positions()
         self.measures: dict[str, dict[str, Measure]] = {}  # the last measurement, by split
         self.end = plan.iterations  # the last iteration; earlier where training.patience ends it
-        self._keeps_end = config.checkpoint.end and not by_length(plan)
+        self.keeps_end = config.checkpoint.end and not by_length(plan)
         self.data_warnings: list[str] = []  # of the data, for the summary
         self._announced: set[str] = set()
         self._saved_at = time.monotonic()
@@ -121,7 +121,7 @@ class Session:
         waited = time.monotonic() - self._saved_at
         by_clock = wanted.seconds is not None and waited >= wanted.seconds
         is_due = by_clock or self.learner.iteration % wanted.every == 0
-        if self._keeps_end if self._is_last else is_due:
+        if self.keeps_end if self._is_last else is_due:
             self.save_checkpoint()
 
     @property

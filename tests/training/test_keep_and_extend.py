@@ -182,6 +182,14 @@ def test_what_cannot_be_extended_is_refused_with_the_reason(
         train(*EVEN, *asked.split(), "extend=true")
 
 
+def test_a_run_stopped_in_its_last_measurement_keeps_no_end_that_is_no_use(train: Train) -> None:
+    with signalled_at(11):
+        assert train("method=opt").status == "interrupted"
+    directory = train("method=opt").directory
+    assert summary(directory)["status"] == "finished"
+    assert [path.name for path in (directory / files.CHECKPOINTS).iterdir()] == ["final.pt"]
+
+
 def test_a_damaged_end_is_refused(train: Train) -> None:
     directory = train(*EVEN, "training.iterations=8").directory
     with (directory / "weights.csv").open("r+b") as stream:
