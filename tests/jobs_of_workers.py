@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+from robustmd.sweeping.failures import Failure
+
 
 def answer(job):
     """Do what the job says."""
@@ -27,3 +29,20 @@ def answer(job):
         print(os.getpid(), flush=True)
         time.sleep(given)
     return given
+
+
+class Runs:
+    """As the task of `robustmd train`: what comes of a run, its seed says."""
+
+    def __init__(self):
+        self.failures = []
+
+    def __call__(self, config):
+        print("worst training loss")
+        if config.seed == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if config.seed == 2:
+            self.failures.append(Failure(2, "refused", "the third"))
+        if config.seed == 3:
+            raise SystemExit(143)
+        return os.getpid(), config.seed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from rich.table import Table
 from robustmd.config.composing import as_typed
 from robustmd.console import make_console
 
+_BETWEEN = 0.25  # seconds between two drawings of the table
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs a sweep has, where its sweeper knows
 
 
@@ -68,6 +70,9 @@ class Picture:
     def ended(self, number: int, killed_by: str | None) -> None:
         """A run has ended, by itself where `killed_by` is None."""
 
+    def look(self) -> None:
+        """Show what is new; called several times a second."""
+
     def _marked(self, number: int, line: str) -> str:
         return f"{self._first + number + 1:>{len(str(self._total))}}| {line}"
 
@@ -83,12 +88,17 @@ class LivePicture(Picture):
     ) -> None:
         super().__init__(console, overrides, places, first)
         self._lines: dict[int, deque[str]] = {}  # run under way -> its last two lines
-        self._shared = set.intersection(*map(set, overrides))  # what tells no run from another
+        self._shared = set.intersection(*map(set, overrides))  # in all of them
         self._ended = self._killed = 0
         self._begun = time.monotonic()
-        self._live = Live(console=console, get_renderable=self._table, transient=True)
+        self._shown_at = -math.inf
+        # Its own thread draws while this one prints, and takes a line of what stands above away.
+        self._live = Live(
+            console=console, get_renderable=self._table, transient=True, auto_refresh=False
+        )
 
     def __enter__(self) -> Picture:
+        super().__enter__()
         self._live.start()
         return self
 
@@ -98,10 +108,14 @@ class LivePicture(Picture):
     def started(self, number: int) -> None:
         self._lines[number] = deque(maxlen=2)
 
+    def title(self, number: int) -> str:
+        return run_title(self._first + number, self._own(number))
+
     def said(self, number: int, line: str) -> None:
-        self._lines[number].append(line)
         if "warning:" in line or "failed:" in line:
             self._print(self._marked(number, line))
+        elif line != super().title(number):
+            self._lines[number].append(line)
 
     def ended(self, number: int, killed_by: str | None) -> None:
         said = self._lines.pop(number)
@@ -110,19 +124,29 @@ class LivePicture(Picture):
         for line in (self.title(number), *said):  # its verdict and its folder
             self._print(line)
 
+    def look(self) -> None:
+        if time.monotonic() - self._shown_at >= _BETWEEN:
+            self._live.refresh()
+            self._shown_at = time.monotonic()
+
     def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, title_justify="left", expand=True)
+        table = Table(box=None, pad_edge=False, caption_justify="left", expand=True)
         table.add_column("run", justify="right", no_wrap=True)
-        table.add_column("settings", ratio=2, no_wrap=True, overflow="ellipsis")
-        table.add_column("now", ratio=3, no_wrap=True, overflow="ellipsis")
+        most = self._console.width * 2 // 5
+        table.add_column("settings", no_wrap=True, overflow="ellipsis", max_width=most)
+        table.add_column("now", no_wrap=True, overflow="ellipsis", ratio=1)
         for number, said in sorted(self._lines.items()):
-            own = [one for one in self._overrides[number] if one not in self._shared]
-            settings = " ".join(as_typed(own))
-            table.add_row(
-                str(self._first + number + 1), settings, said[-1].strip() if said else "starts"
-            )
+            now = said[-1].strip() if said else "starts"
+            now = now.replace("iteration ", "").replace(": worst training loss", "  worst loss")
+            settings = " ".join(as_typed(self._own(number)))
+            table.add_row(str(self._first + number + 1), settings, now)
         table.caption = self._counts()
         return table
+
+    def _own(self, number: int) -> Sequence[str]:
+        """What tells the run from others."""
+        own = [one for one in self._overrides[number] if one not in self._shared]
+        return own or self._overrides[number]
 
     def _counts(self) -> str:
         ended, running = self._first + self._ended, len(self._lines)

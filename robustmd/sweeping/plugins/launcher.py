@@ -133,6 +133,7 @@ class _Sweep:
                     wait([one for i in busy for one in self._workers[i].awaited], _LOOK)
                     for i in busy:
                         self._listen(i)
+                    self._picture.look()
             except Exception:
                 self._stop(1)  # those under way keep what they have
                 raise
@@ -150,7 +151,6 @@ class _Sweep:
             self._picture.said(number, line)
         if end is None:
             return
-        self._picture.ended(number, end.killed_by)
         if end.killed_by is None:
             value, failures, stop_code = end.value
             self._task.failures.extend(failures)
@@ -160,6 +160,7 @@ class _Sweep:
                 self._stop(stop_code)
         elif self._stop_code is None or end.killed_by != "SIGTERM":
             self._note_death(number, end.killed_by)
+        self._picture.ended(number, end.killed_by)
         self._feed(place)
 
     def _feed(self, place: int) -> None:
