@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import multiprocessing
 import os
 import sys
@@ -36,9 +35,9 @@ from robustmd.config.typed import typed
 from robustmd.console import make_console, steady_streams
 from robustmd.errors import UserError, printable
 from robustmd.runs.lock import Busy
-from robustmd.runs.reader import judge
 from robustmd.sweeping.failures import Failure, note_failure, take_failures
 from robustmd.sweeping.picture import run_title
+from robustmd.sweeping.trials import WorstLoss, worst_loss_of
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome
@@ -63,8 +62,9 @@ def main(arguments: Sequence[str]) -> int:
     publish()
     from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's names for ours
     from hydra_plugins.robustmd.launcher import SideBySide  # noqa: PLC0415
+    from hydra_plugins.robustmd.tuning import OptunaSweeper  # noqa: PLC0415
 
-    for plugin in (RowsSweeper, SideBySide):  # which it finds by itself in a wheel alone
+    for plugin in (RowsSweeper, OptunaSweeper, SideBySide):  # it finds them in a wheel alone
         Plugins.instance().register(plugin)
     task = Task(listing)
     through_hydra = hydra.main(
@@ -98,20 +98,12 @@ class Task:
         self.outcomes: list[Outcome | Exception | None] = []
         self.failures: list[Failure] = []
 
-    def __call__(self, composed: DictConfig) -> float | None:
-        """Returns what a sweeper that searches makes smaller: the worst-case validation loss."""
+    def __call__(self, composed: DictConfig) -> WorstLoss | None:
+        """Returns what a sweeper that searches makes smaller."""
         with steady_streams():  # another process has streams of its own
             made = (_listed if self.listing else _job)(composed, self.failures)
         self.outcomes.append(made)
-        return None if made is None or isinstance(made, Exception) else _validation_loss(made)
-
-
-def _validation_loss(outcome: Outcome) -> float | None:
-    """Of the final model, over the domains that train, nats; None without a validation split."""
-    if outcome.status == "diverged":
-        return math.inf
-    run, _ = judge(outcome.directory, outcome.directory)
-    return run.worst_loss("val") if run and "val" in run.final else None
+        return None if made is None or isinstance(made, Exception) else worst_loss_of(made)
 
 
 def _exit_code(outcome: Outcome | Exception | None) -> int:
@@ -138,7 +130,8 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
         load_plugins(_modules(composed))  # a job may run in a process of its own
         config = typed(composed)  # before its overrides: here a reference to nothing is a line
         overrides = as_typed(hydra_config.overrides.task)
-        outcome = _in_turn(run, config, console, overrides, directories.append)
+        limits = hydra_config.sweeper.get("limits")  # of a search
+        outcome = _in_turn(run, config, console, overrides, directories.append, limits)
     except Exception as error:
         if in_sweep:
             _note(Failure.of(error, title, *map(str, directories)), failures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -47,6 +48,9 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     if value is not None:
         return value
     said = " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    if not {"hydra", "omegaconf", "antlr4"} & {*Path(place.filename).parts}:  # a plugin's
+        return f"{type(error).__name__} at {place.filename}:{place.lineno}: {said or place.line}"
     return said or f"{' '.join(arguments)}: makes no config; settings are key=value"
 
 

@@ -29,10 +29,10 @@ GROWING = (files.SUMMARY, files.METRICS, files.WEIGHTS, files.ENVIRONMENT)
 class Listed:
     """One run directory.
 
-    `status`: finished, running (its lock is held), interrupted, failed, diverged, cut off (it says
-    running, but nobody holds its lock) or unreadable; `message` is why, or a warning. `worst_loss`
-    is max_k f_k of the last whole measurement of the training sets, of all but unseen domains
-    [nats], NaN where one of them is; `age` seconds since a file changed.
+    `status`: finished, running (its lock is held), interrupted, pruned, failed, diverged, cut off
+    (it says running, but nobody holds its lock) or unreadable; `message` is why, or a warning.
+    `worst_loss` is max_k f_k of the last whole measurement of the training sets, of all but unseen
+    domains [nats], NaN where one of them is; `age` seconds since a file changed.
     """
 
     path: Path
@@ -47,8 +47,8 @@ class Listed:
 
     @property
     def is_over(self) -> bool:
-        """Finished, or being trained now: nothing to run again."""
-        return self.status in ("finished", "running")
+        """Finished or pruned, or being trained now: nothing to run again."""
+        return self.status in ("finished", "pruned", "running")
 
 
 def list_runs(outputs: Path) -> list[Listed]:

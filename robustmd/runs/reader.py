@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robustmd.errors import UserError, listed
 from robustmd.metrics import worst
 from robustmd.runs import files
@@ -31,7 +33,7 @@ from robustmd.runs.run import (
 )
 from robustmd.runs.untrusted import MAX_INTEGER, Missing, Unreadable, read_record, read_table
 
-STATUSES = ("running", "finished", "interrupted", "failed", "diverged")
+STATUSES = ("running", "finished", "interrupted", "pruned", "failed", "diverged")
 REQUIRED_SPLITS = ("train", "test")
 REL_TOL = 1e-5  # the two files may print a number with different digits
 
@@ -114,6 +116,17 @@ def judge(
     problems = [Problem(path, remark, "remark", run) for remark in _remarks(run, records)]
     said = dict.fromkeys((*gaps(history), *gaps(beside)))
     return run, problems + [Problem(path, gap, "measurement", run) for gap in said]
+
+
+def validated_so_far(path: Path, domains: Sequence[str]) -> dict[int, float]:
+    """iteration -> the least worst-case validation loss over these domains until then, of the run
+    in `path`, over or not; empty without a validation split. Raises `Unreadable`."""
+    rows = (Measurement(*row) for row in read_table(path / files.METRICS))
+    measured = history_of(rows, domains).get("val")
+    if measured is None:
+        return {}
+    so_far = np.minimum.accumulate(measured.worst_loss)
+    return dict(zip(measured.iterations.tolist(), so_far.tolist(), strict=True))
 
 
 def status_of(path: Path) -> str | None:

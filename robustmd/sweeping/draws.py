@@ -47,13 +47,17 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[dict[str, Any]
         rows += _configurations("individual", common, count, seed, {"method.domain": k})
     for name in METHODS:
         if METHODS.flag(name, "fair"):
-            own = {
-                f"method.{item.name}": item.metadata["tune"]
-                for item in dataclasses.fields(METHODS[name])
-                if item.metadata.get("tune") is not None
-            }
-            rows += _configurations(name, common | own, count, seed, {})
+            rows += _configurations(name, common | own_ranges(name), count, seed, {})
     return rows
+
+
+def own_ranges(method: str) -> dict[str, Tune]:
+    """key -> where it is drawn from, as the method's class says."""
+    return {
+        f"method.{item.name}": item.metadata["tune"]
+        for item in dataclasses.fields(METHODS[method])
+        if item.metadata.get("tune") is not None
+    }
 
 
 def _configurations(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import normalize
@@ -34,13 +34,14 @@ from robustmd.training.records import (
     summarise,
     verdict,
 )
-from robustmd.training.session import Session
+from robustmd.training.session import Pruned, Session
 from robustmd.training.state import go_on
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `finished`, `kept` (it was there already), `interrupted`, `diverged`.
+    """How a run ended: `finished`, `kept` (it was there already), `interrupted`, `diverged`,
+    `pruned` (see `limits` of `run`).
 
     `stop_code`: 128 + the signal that came while it was finishing, 0 where none did; a sweep ends.
     """
@@ -57,6 +58,7 @@ def run(
     console: Console,
     overrides: Sequence[str] = (),
     announce: Callable[[Path], None] = lambda _: None,
+    limits: Mapping[int, float] | None = None,
 ) -> Outcome:
     """Train one model as `config` says, or find that it has been trained.
 
@@ -65,6 +67,8 @@ def run(
         console: where to show progress.
         overrides: what the user typed, key=value, for environment.json.
         announce: is told the run's directory once it is known.
+        limits: of a trial of a search: iteration -> the least worst-case validation loss [nats] by
+            then, without which it stops at a checkpoint; other runs go on with it to their end.
 
     Raises:
         UserError: the settings, the data or the output folder do not allow it.
@@ -94,7 +98,7 @@ def run(
                 with memory_for(
                     "the images and the model; choose a smaller backbone or fewer images"
                 ):
-                    session = Session(plan, stop)
+                    session = Session(plan, stop, limits)
                 return _train(session, list(overrides), console, begun)
         except OSError as error:
             raise UserError(
@@ -155,6 +159,11 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
             message = f"{stop} after iteration {session.learner.iteration}; {goes_on}"
             conclude("interrupted", message)
             return Outcome("interrupted", directory.path, message, stop.code)
+        except Pruned as worse:
+            session.save_checkpoint()
+            conclude("pruned", str(worse))
+            message = f"pruned after iteration {session.learner.iteration}: {worse}"
+            return Outcome("pruned", directory.path, message, 0)
         conclude("finished", None)
     except Diverged as error:
         message = f"{error}; try a smaller training.learning_rate"

@@ -13,6 +13,7 @@ from torch import nn
 from robustmd.backbones import head_of
 from robustmd.registry import AUGMENTATIONS, LOSSES, BackboneFacts
 from robustmd.runs import checkpoints, files
+from robustmd.runs.reader import validated_so_far
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
 from robustmd.training.console import RunProgress, StopRequest
@@ -28,16 +29,24 @@ from robustmd.training.pool import ResidentExamples, TrainingPool, resident_spli
 from robustmd.training.state import RunState
 
 
+class Pruned(Exception):
+    """The run is a trial of a search and is worse than others."""
+
+
 class Session:
     """What changes is its state, what stays is the plan, the rest are effects.
 
     Args:
         plan: what to train on what.
         stop: knows of the signals that have come.
+        limits: iteration -> the least worst-case validation loss that the run has to have had by
+            then, or it ends as pruned.
     """
 
-    def __init__(self, plan: Plan, stop: StopRequest) -> None:
-        self.plan, self.stop = plan, stop
+    def __init__(
+        self, plan: Plan, stop: StopRequest, limits: Mapping[int, float] | None = None
+    ) -> None:
+        self.plan, self.stop, self.limits = plan, stop, limits or {}
         config, device = plan.config, plan.device
         self.splits = resident_splits(plan.domains, device, config.seed)
         batches = BatchStream(
@@ -70,6 +79,7 @@ class Session:
     def run(self, progress: RunProgress) -> None:
         """Train to the last iteration, measuring, logging and saving on the way."""
         self.progress = progress
+        self._compare_with_limit()
         self.parts.history.start_at(self.learner.iteration + 1)
         if (placed := where_images_are(self.splits)) is not None:
             self._note(placed)
@@ -161,6 +171,20 @@ class Session:
         if is_due and self.learner.measured < iteration:
             self._measure()
             self.learner.measured = iteration
+            self._compare_with_limit()
+
+    def _compare_with_limit(self) -> None:
+        """Raises Pruned."""
+        at = self.learner.measured
+        if at not in self.limits or at == self.end:
+            return
+        seen = [name for name in self.plan.domains.names if name not in self.plan.unseen]
+        best = validated_so_far(self.plan.directory.path, seen)[at]
+        if best > self.limits[at]:
+            raise Pruned(
+                f"its worst-case validation loss fell to {best:.4f}, half of the search's finished "
+                f"runs had {self.limits[at]:.4f} or less by then"
+            )
 
     def full_losses(self) -> torch.Tensor:
         """f(W_t) over the trained domains' whole training sets; the method's own time.

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from robustmd.config.settings import SECTIONS, leaves_of
+from robustmd.config.settings import SECTIONS, Config, leaves_of
 from robustmd.config.typed import typed, unknown_key
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
@@ -51,7 +52,7 @@ class RowsSweeper(Sweeper):
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
         """Called by Hydra before `sweep`."""
-        self.config = config
+        self.config, self.task_function = config, task_function
         self.launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
@@ -59,11 +60,17 @@ class RowsSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         """Run every job of the overrides that were typed."""
         jobs = self.jobs(arguments)
-        os.environ[SIZE] = str(len(jobs))
+        with self.recorded(len(jobs)):
+            return self.launcher.launch(jobs, initial_job_idx=0)
+
+    @contextmanager
+    def recorded(self, size: int) -> Iterator[None]:
+        """Within it the jobs know how many they are, and where to write down what failed."""
+        os.environ[SIZE] = str(size)
         record = Path(self.config.paths.outputs).absolute() / f".sweep-{os.getpid()}.jsonl"
         os.environ[RECORD] = str(record)  # where jobs on other machines find it, too
         try:
-            return self.launcher.launch(jobs, initial_job_idx=0)
+            yield
         finally:
             os.environ.pop(SIZE, None)
 
@@ -79,7 +86,7 @@ class RowsSweeper(Sweeper):
         rows = self._rows
         if self._tune is not None:
             rows = [*rows, *drawn_rows(self._tune, len(self._names()))]
-        _check_sections(typed)
+        check_sections(typed)
         choosing = [key for key in typed if any(key in row for row in rows)]
         chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
         params = [_param(key, value) for key, value in self._params.items() if key not in typed]
@@ -113,11 +120,15 @@ class RowsSweeper(Sweeper):
                 f"{twice[0]}: both hydra.sweeper.rows and .params set it; let one do it"
             )
 
+    def without_hydra(self) -> Config:
+        """The config of all runs: of what is swept it has the defaults. Raises UserError."""
+        plain = [str(key) for key in self.config if key != "hydra"]
+        return typed(OmegaConf.masked_copy(self.config, plain))
+
     def _names(self) -> Sequence[str]:
         from robustmd.config.loading import domain_names  # noqa: PLC0415 - may load the data
 
-        plain = [str(key) for key in self.config if key != "hydra"]
-        return domain_names(typed(OmegaConf.masked_copy(self.config, plain)))
+        return domain_names(self.without_hydra())
 
 
 def _each_unseen(names: Sequence[str], data: str) -> str:
@@ -133,7 +144,7 @@ def _plain(value: Any) -> Any:
     return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
-def _check_sections(typed: Iterable[str]) -> None:
+def check_sections(typed: Iterable[str]) -> None:
     """Refuse a misspelt key once, and not again for each run. Raises UserError."""
     for key in typed:
         section, _, name = key.partition(".")
@@ -170,8 +181,8 @@ def _values(override: Override) -> list[str]:
         return [line]
     if override.is_interval_sweep():
         raise UserError(
-            f"{line.lstrip('+')}: an interval takes a sweeper that draws from it "
-            "(hydra/sweeper=NAME, one that is installed); without one list the values: key=a,b,c"
+            f"{line.lstrip('+')}: an interval takes a sweeper that draws from it, "
+            "hydra/sweeper=optuna; without one list the values: key=a,b,c"
         )
     head = line.partition("=")[0]
     return [f"{head}={value}" for value in override.sweep_string_iterator()]
