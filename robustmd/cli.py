@@ -5,6 +5,7 @@ Light on purpose: `--help` imports neither torch nor hydra; each command imports
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from robustmd import __version__
+from robustmd.commands import COMMANDS
 from robustmd.console import steady_streams
 from robustmd.errors import UserError, printable
 
@@ -25,40 +27,17 @@ Most used:
   robustmd report outputs --out report                  tables and curves of the runs
 
 Commands (robustmd COMMAND --help says more):
-  train      train a model; takes settings as key=value, -m for sweeps
-  evaluate   measure a finished run's model again
-  report     tables and curves from a folder of runs
-  runs       what runs there are, how far each is, and what would go on with it
-  reproduce  train a finished run again elsewhere and compare
-  export     a finished run's model as a file for other programs
-  data       find or fetch a data set, verify it, show what is in it
-  theory     the paper's convergence rates and regret bound, measured
-  planted    every method on synthetic domains whose best worst case is known
-  explain    what a key, a method or another option means, and where it is set
-  bench      how long an iteration takes beside the bare model's
+{commands}
 
-Options: --help, --version
+Options: --help, --version; of every command: imports=[MODULE], --config-dir DIR
 """
-
-
-COMMANDS = (
-    "train",
-    "evaluate",
-    "report",
-    "runs",
-    "reproduce",
-    "export",
-    "data",
-    "theory",
-    "planted",
-    "explain",
-    "bench",
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command. Returns the exit code: 0, 2 for a user's mistake, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks: it is answered, and the process ends
+        import_module("robustmd.commands.completion").complete()
     with steady_streams():
         code = _main(given)
         lost = getattr(sys.stdout, "lost", None)
@@ -70,17 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(given: Sequence[str]) -> int:
-    if given and given[0] == "-sc":
-        return guarded(lambda: _complete(given))
     if not given or given[0] in ("-h", "--help", "help"):
-        print(USAGE, end="")
+        lines = (f"  {name:<11}{what}" for name, what in COMMANDS.items())
+        print(USAGE.format(commands="\n".join(lines)), end="")
         return 0
     if given[0] == "--version":
         print(f"robustmd {__version__}")
         return 0
     if given[0] not in COMMANDS:
+        near = difflib.get_close_matches(given[0], COMMANDS, n=1)
+        hint = f"did you mean {near[0]}? Commands" if near else "commands"
         print(
-            f"robustmd: no command {given[0]!r}; commands: {', '.join(COMMANDS)}. "
+            f"robustmd: no command {given[0]!r}; {hint}: {', '.join(COMMANDS)}. "
             "To train: robustmd train key=value …",
             file=sys.stderr,
         )
@@ -98,12 +78,6 @@ def _with_plugins(name: str, arguments: Sequence[str]) -> int:
         command = import_module(f"robustmd.commands.{name}").main
         code: int = command(given if name == "train" else plugins.without_imports(given))
     return code
-
-
-def _complete(arguments: Sequence[str]) -> int:
-    """Shell completion: Hydra's script calls the bare program, with `train` still in the line."""
-    os.environ["COMP_LINE"] = os.environ.get("COMP_LINE", "").replace(" train", "", 1)
-    return _with_plugins("train", arguments)
 
 
 def guarded(command: Callable[[], int]) -> int:

@@ -1,1 +1,38 @@
-"""The commands, one file each: its arguments, and a call. `cli` finds them by their names."""
+"""The commands, one file each: its arguments (`parser`), and a call (`main`)."""
+
+from __future__ import annotations
+
+import argparse
+
+COMMANDS = {
+    "train": "train a model; takes settings as key=value, -m for sweeps",
+    "evaluate": "measure a finished run's model again, on all splits",
+    "report": "tables and curves from a folder of runs",
+    "runs": "what runs there are, how far each is, and what would go on with it",
+    "reproduce": "train a finished run again elsewhere and compare the numbers",
+    "export": "a finished run's model as a file for other programs",
+    "data": "fetch or find a data set, verify it, show what is in it",
+    "explain": "what a key, a method or another option means, and where it is set",
+    "theory": "the paper's convergence rates and regret bound, measured",
+    "planted": "every method on synthetic domains whose best worst case is known",
+    "bench": "how long an iteration takes beside the bare model's",
+    "completion": "the line that lets bash, zsh or fish complete all of this",
+}
+
+
+def make_parser(name: str, epilog: str = "", usage: str | None = None) -> argparse.ArgumentParser:
+    """The parser of a command, without its arguments."""
+    return argparse.ArgumentParser(
+        prog=f"robustmd {name}",
+        usage=usage,
+        description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_run(parser: argparse.ArgumentParser, keys: str = "") -> None:
+    """Adds RUN_DIR, and after it key=value where `keys` says which."""
+    parser.add_argument("run", metavar="RUN_DIR", help="outputs/<data>/<method>/<hash>/seed=<n>")
+    if keys:
+        parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustmd.commands import make_parser
 from robustmd.config.ranges import DEVICE
 from robustmd.console import make_console
 from robustmd.errors import UserError
@@ -23,16 +24,11 @@ examples:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd bench`. Returns the exit code. Raises UserError."""
-    return _run(_parser().parse_args(list(arguments)))
+    return _run(parser().parse_args(list(arguments)))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="robustmd bench",
-        description="How long an iteration takes beside the bare model's.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=EPILOG,
-    )
+def parser() -> argparse.ArgumentParser:
+    parser = make_parser("bench", EPILOG)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the numbers as JSON")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: torch's)")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from robustmd.commands import make_parser
 from robustmd.console import make_console
 from robustmd.errors import UserError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from robustmd.config.settings import Config
     from robustmd.domains.domain import DomainSet
 
-OVERRIDES = ("data", "paths", "seed")  # what can change what is loaded
+CHANGEABLE = ("data", "paths", "seed")  # what can change what is loaded
 ROWS = 40  # domains on a sheet: more would make it taller than pictures can be shown
 PIPED_WIDTH = 120  # letters to a line where no terminal says how many
 FORMS = {".png": "png", ".pdf": "pdf"}
@@ -35,7 +36,7 @@ examples:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd data`. Returns the exit code. Raises UserError."""
-    given = _parser().parse_intermixed_args(list(arguments))
+    given = parser().parse_intermixed_args(list(arguments))
     name = given.words[0] if given.words and "=" not in given.words[0] else None
     overrides = given.words[0 if name is None else 1 :]
     for override in overrides:
@@ -52,13 +53,8 @@ def main(arguments: Sequence[str]) -> int:
     return _show(_config([f"data={name}", *overrides]), given.show, form, check=given.check)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="robustmd data",
-        description="Fetch or find a data set, verify it, prepare it, and show what it is.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def parser() -> argparse.ArgumentParser:
+    parser = make_parser("data", EPILOG)
     parser.add_argument(
         "words",
         nargs="*",
@@ -89,7 +85,7 @@ def _config(overrides: Sequence[str]) -> Config:
     from robustmd.config.settings import validate  # noqa: PLC0415 - not needed for --help
     from robustmd.config.typed import check_taken, typed  # noqa: PLC0415
 
-    check_taken(overrides, OVERRIDES, "data")
+    check_taken(overrides, CHANGEABLE, "data")
     config = typed(composed_config(overrides))
     validate(config)
     return config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from robustmd.commands import make_parser
 from robustmd.console import make_console
 from robustmd.errors import UserError
 
@@ -20,12 +21,7 @@ examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="robustmd explain",
-        description="What a key or an option means, and where it is set.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("explain", EPILOG)
     parser.add_argument(
         "words",
         nargs="*",

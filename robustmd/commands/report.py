@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustmd.commands import make_parser
 from robustmd.report.estimate import SPREADS
 
 EPILOG = """\
@@ -27,16 +28,11 @@ SELECT = ("final", "last5", "best-val")  # report.selection says the same, and l
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd report`. Returns the exit code. Raises UserError."""
-    return _run(_parser().parse_args(list(arguments)))
+    return _run(parser().parse_args(list(arguments)))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="robustmd report",
-        description="Tables and curves from a folder of runs.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=EPILOG,
-    )
+def parser() -> argparse.ArgumentParser:
+    parser = make_parser("report", EPILOG)
     parser.add_argument(
         "outputs",
         type=Path,

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustmd.commands import make_parser
 from robustmd.errors import UserError, printable
 from robustmd.runs import rerun
 from robustmd.runs.listing import Listed, differences, list_runs, remove
@@ -30,16 +31,11 @@ UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd runs`. Returns the exit code. Raises UserError."""
-    return _run(_parser().parse_args(list(arguments)))
+    return _run(parser().parse_args(list(arguments)))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="robustmd runs",
-        description="What runs there are and how far each is.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=EPILOG,
-    )
+def parser() -> argparse.ArgumentParser:
+    parser = make_parser("runs", EPILOG)
     parser.add_argument(
         "outputs",
         type=Path,

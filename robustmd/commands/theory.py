@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from robustmd.studies.command import Findings, Order, run_study
+from robustmd.studies.command import Findings, Order, Study
 
 WRITES = """\
 writes REPORT/theory/: the regret bound against the constant c (PNG, PDF, CSV), and the measured
@@ -14,23 +14,16 @@ compared with its proved bound; exit code 1 if one exceeds it. Minutes: one proc
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Runs the study and prints what came out; 1 where a regret exceeds its bound, else 0.
-
-    Raises:
-        UserError: --seeds out of range, or the folder cannot be written.
-    """
-    return run_study(
-        "theory",
-        arguments,
-        _load,
-        description="The paper's convergence rates and regret bound, measured.",
-        writes=WRITES,
-        quick="T up to 1,000 in place of 100,000: seconds, too short for the rates to show",
-    )
-
-
 def _load() -> Callable[[Order], Findings]:
     from robustmd.studies.theory.study import find  # noqa: PLC0415
 
     return find
+
+
+STUDY = Study(
+    "theory",
+    _load,
+    writes=WRITES,
+    quick="T up to 1,000 in place of 100,000: seconds, too short for the rates to show",
+)
+parser, main = STUDY.parser, STUDY.main

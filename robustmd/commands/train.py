@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import multiprocessing
 import os
@@ -19,6 +20,7 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from robustmd.commands import make_parser
 from robustmd.config import settings
 from robustmd.config.composing import (
     as_typed,
@@ -28,6 +30,7 @@ from robustmd.config.composing import (
     with_names_as_text,
     with_our_keys_added,
 )
+from robustmd.config.explained import explain_all
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import domain_names
 from robustmd.config.plugins import config_folder, load_plugins
@@ -44,12 +47,39 @@ if TYPE_CHECKING:
 
 CONFIG_PATH, CONFIG_NAME = "pkg://robustmd.conf", "config"
 LOOK = 5.0  # seconds between two looks at a run that another process is at work on
-LIST = "--list"  # the runs, without running them
+LIST = "--list"
+FLAGS = {
+    "-m --multirun": "train every combination of values with commas between, as seed=0,1,2",
+    LIST: "name the runs, train none",
+    "--hydra-help": "Hydra's own flags",
+}
+EPILOG = """\
+examples:
+  robustmd train method=opt data=digits_mini method.lam=0.1
+  robustmd train -m method=even,opt seed=0,1,2
+  robustmd train experiment=demo
+  robustmd train method=opt --cfg job
+"""
 SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes there, and then away
+
+
+def parser() -> argparse.ArgumentParser:
+    """For --help and for shells: Hydra reads the arguments itself."""
+    parser = make_parser("train", EPILOG, usage="robustmd train [-m] [key=value …] [flags]")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="all are listed below")
+    for flag, what in FLAGS.items():
+        parser.add_argument(*flag.split(), action="store_true", help=what)
+    parser.add_argument("--cfg", choices=("job", "hydra", "all"), help="show the config, train not")
+    parser.add_argument("--config-dir", metavar="DIR", help="options and experiments of your own")
+    return parser
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
+    if {"-h", "--help"} & {*arguments}:
+        parser().print_help()
+        explain_all([text for text in arguments if text[:1] != "-"], make_console())
+        return 0
     listing = LIST in arguments
     arguments = [text for text in arguments if text != LIST]
     check_arguments(arguments)
@@ -221,8 +251,7 @@ def _conclude(failures: list[Failure]) -> int:
 def _arguments(arguments: Sequence[str]) -> Iterator[None]:
     """Hydra reads sys.argv itself; the sub-command must not be in it."""
     before = sys.argv
-    # The completion script binds itself to the program's name, which has no sub-command in it.
-    sys.argv = ["robustmd" if "-sc" in arguments else "robustmd train", *arguments]
+    sys.argv = ["robustmd train", *arguments]
     try:
         yield
     finally:

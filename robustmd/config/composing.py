@@ -7,8 +7,6 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_module
@@ -18,7 +16,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from robustmd.config.plugins import config_folder
+from robustmd.config.plugins import conf_folders, config_folder
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top
 from robustmd.config.typed import unknown_key
 from robustmd.errors import UserError
@@ -158,12 +156,6 @@ def initialized(arguments: Sequence[str]) -> Iterator[list[str]]:
     own = [f"hydra.searchpath=['file://{where}']"] if config_folder() else []
     with initialize_config_module("robustmd.conf", version_base="1.3"):
         yield [*own, *with_our_keys_added(with_names_as_text(arguments))]
-
-
-def conf_folders() -> list[Path]:
-    """conf/, then the user's config directory."""
-    own = config_folder()
-    return [Path(str(files("robustmd.conf"))), *([own] if own else [])]
 
 
 def publish() -> None:

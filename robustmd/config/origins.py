@@ -9,7 +9,8 @@ import yaml
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 
-from robustmd.config.composing import conf_folders, initialized
+from robustmd.config.composing import initialized
+from robustmd.config.plugins import conf_folders
 
 _NOTHING = object()
 

@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,12 @@ def config_folder() -> Path | None:
     """The user's folder beside conf/, which `--config-dir` names for this command."""
     named = os.environ.get(CONFIG_DIR)
     return Path(named) if named else None
+
+
+def conf_folders() -> list[Path]:
+    """conf/, then the user's config directory."""
+    own = config_folder()
+    return [Path(str(files("robustmd.conf"))), *([own] if own else [])]
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from robustmd.commands import make_parser
 from robustmd.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,73 +36,68 @@ class Findings:
     violations: Sequence[str]
 
 
-def run_study(
-    name: str,
-    arguments: Sequence[str],
-    load: Callable[[], Callable[[Order], Findings]],
-    *,
-    description: str,
-    writes: str,
-    quick: str,
-    quick_seeds: int = 20,
-) -> int:
-    """Runs `robustmd <name>` and writes `<out>/<name>/`; 1 where something must not be, else 0.
+@dataclass(frozen=True)
+class Study:
+    """A command that writes `<out>/<name>/`.
 
-    Args:
-        name: the command's.
-        arguments: the user's.
-        load: imports the study, which takes seconds: not for --help.
-        description: of the command, for --help.
-        writes: what it writes, likewise.
-        quick: what --quick changes, likewise.
-        quick_seeds: how many seeds --quick takes.
-
-    Raises:
-        UserError: --seeds out of range, or the folder cannot be written.
+    load: imports the study, which takes seconds: not for --help. writes: what it writes, for
+    --help. quick: what --quick changes, likewise. quick_seeds: how many seeds --quick takes.
     """
-    default = "default: 20" if quick_seeds == 20 else f"default: 20; with --quick {quick_seeds}"
-    args = _parser(name, description, writes, default, quick).parse_args(list(arguments))
-    number = (quick_seeds if args.quick else 20) if args.seeds is None else args.seeds
-    if not 2 <= number <= MOST_SEEDS:
-        raise UserError(f"--seeds {number}: an interval over seeds takes 2 to {MOST_SEEDS}")
-    folder = args.out / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)  # before the work
-    except OSError as error:
-        raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from error
-    workers = 1 if args.quick else os.cpu_count() or 1
-    found = load()(Order(range(number), args.quick, workers))
-    _write(folder, found.files)
-    for line in found.words:
-        say(line)
-    for line in found.violations:
-        print(f"robustmd: {line}", file=sys.stderr)  # noqa: T201
-    say(f"written: {folder}")
-    return 1 if found.violations else 0
 
+    name: str
+    load: Callable[[], Callable[[Order], Findings]]
+    writes: str
+    quick: str
+    quick_seeds: int = 20
 
-def _parser(
-    name: str, description: str, writes: str, seeds: str, quick: str
-) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=f"robustmd {name}",
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"{writes}\nexamples:\n  robustmd {name} --out report\n"
-        f"  robustmd {name} --out /tmp/look --quick\n",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("report"),
-        metavar="REPORT",
-        help="folder for the report, made if it is not there (default: report)",
-    )
-    parser.add_argument(
-        "--seeds", type=int, metavar="N", help=f"seeds 0 … N−1, N from 2 to {MOST_SEEDS} ({seeds})"
-    )
-    parser.add_argument("--quick", action="store_true", help=quick)
-    return parser
+    def main(self, arguments: Sequence[str]) -> int:
+        """Runs it and prints what came out; 1 where something must not be, else 0.
+
+        Raises:
+            UserError: --seeds out of range, or the folder cannot be written.
+        """
+        args = self.parser().parse_args(list(arguments))
+        number = (self.quick_seeds if args.quick else 20) if args.seeds is None else args.seeds
+        if not 2 <= number <= MOST_SEEDS:
+            raise UserError(f"--seeds {number}: an interval over seeds takes 2 to {MOST_SEEDS}")
+        folder = args.out / self.name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)  # before the work
+        except OSError as error:
+            raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from error
+        workers = 1 if args.quick else os.cpu_count() or 1
+        found = self.load()(Order(range(number), args.quick, workers))
+        _write(folder, found.files)
+        for line in found.words:
+            say(line)
+        for line in found.violations:
+            print(f"robustmd: {line}", file=sys.stderr)  # noqa: T201
+        say(f"written: {folder}")
+        return 1 if found.violations else 0
+
+    def parser(self) -> argparse.ArgumentParser:
+        name, fewer = self.name, self.quick_seeds
+        default = "default: 20" if fewer == 20 else f"default: 20; with --quick {fewer}"
+        parser = make_parser(
+            name,
+            f"{self.writes}\nexamples:\n  robustmd {name} --out report\n"
+            f"  robustmd {name} --out /tmp/look --quick\n",
+        )
+        parser.add_argument(
+            "--out",
+            type=Path,
+            default=Path("report"),
+            metavar="REPORT",
+            help="folder for the report, made if it is not there (default: report)",
+        )
+        parser.add_argument(
+            "--seeds",
+            type=int,
+            metavar="N",
+            help=f"seeds 0 … N−1, N from 2 to {MOST_SEEDS} ({default})",
+        )
+        parser.add_argument("--quick", action="store_true", help=self.quick)
+        return parser
 
 
 def _write(folder: Path, contents: Contents) -> None:

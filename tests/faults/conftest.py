@@ -9,9 +9,8 @@ from faults.tries import SETTINGS
 from rich.console import Console
 from tiny import composed, synthetic_domains
 
-from robustmd.commands import evaluate, reproduce
+from robustmd.training import evaluation, reproduction, session
 from robustmd.training import run as run_module
-from robustmd.training import session
 from robustmd.training.run import Outcome
 
 Train = Callable[..., Outcome]
@@ -21,7 +20,7 @@ Train = Callable[..., Outcome]
 def train() -> Iterator[Train]:
     """Trains in this process on tiny domains, which every command loads; returns the outcome."""
     domains = synthetic_domains()
-    modules = (run_module, evaluate, reproduce)
+    modules = (run_module, evaluation, reproduction)
     before = [module.load_domains for module in modules]
     for module in modules:
         module.load_domains = lambda config, say: domains  # type: ignore[assignment]

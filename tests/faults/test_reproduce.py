@@ -10,11 +10,11 @@ from faults.conftest import Train
 from faults.fuzzing import ends_well, outcome_of
 from faults.tries import copied, with_keys
 
-from robustmd.commands import evaluate, reproduce
 from robustmd.config.loading import load_domains
 from robustmd.runs.comparison import compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
+from robustmd.training import evaluation, reproduction
 
 
 def test_the_same_bytes_again_are_identical(train: Train, finished: Path) -> None:
@@ -59,9 +59,11 @@ def test_mistakes_are_lines(train: Train, finished: Path, cut_off: Path, tmp_pat
         assert ends_well(["reproduce", str(run), *arguments]) == 2
 
 
-@pytest.mark.parametrize("module", [evaluate, reproduce])
+@pytest.mark.parametrize(
+    ("command", "module"), [("evaluate", evaluation), ("reproduce", reproduction)]
+)
 def test_the_callers_folders_are_used_and_not_the_records(
-    train: Train, finished: Path, tmp_path: Path, prepared_cache: Path, monkeypatch, module
+    train: Train, finished: Path, tmp_path: Path, prepared_cache: Path, monkeypatch, command, module
 ) -> None:
     run = copied(finished, tmp_path)
     config = yaml.safe_load((run / "config.yaml").read_text())
@@ -69,7 +71,7 @@ def test_the_callers_folders_are_used_and_not_the_records(
     (run / "config.yaml").write_text(yaml.safe_dump(config))
     monkeypatch.setattr(module, "load_domains", load_domains)
     monkeypatch.setenv("ROBUSTMD_CACHE", str(prepared_cache))
-    code, _, err = outcome_of([module.__name__.rpartition(".")[2], str(run)])
+    code, _, err = outcome_of([command, str(run)])
     assert (code, "was trained on other data" in err) == (2, True)  # the images were looked for
     assert not (tmp_path / "elsewhere").exists()
 

@@ -63,7 +63,7 @@ def test_frozen_features_kept_give_the_losses_of_computing_them_anew(
     torch.testing.assert_close(final, other, rtol=1e-4, atol=1e-5)
     ids = [np.load(one.directory / "predictions.npz")["test/b/id"] for one in (kept, anew)]
     np.testing.assert_array_equal(*ids)
-    monkeypatch.setattr("robustmd.commands.evaluate.load_domains", lambda *_: domains)
+    monkeypatch.setattr("robustmd.training.evaluation.load_domains", lambda *_: domains)
     assert main(["evaluate", str(kept.directory)]) == 0
 
 
