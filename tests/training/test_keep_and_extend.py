@@ -12,6 +12,7 @@ from robustmd.commands import evaluate
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints, files
 from robustmd.runs.reader import collect
+from robustmd.training import evaluation
 from robustmd.training import run as run_module
 
 Train = Callable[..., Any]
@@ -94,7 +95,7 @@ def test_evaluate_takes_either_model(
     validated: Train, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = synthetic_domains().with_validation(0.2, 0)
-    monkeypatch.setattr(evaluate, "load_domains", lambda config, say: found)
+    monkeypatch.setattr(evaluation, "load_domains", lambda config, say: found)
     run = str(validated(*WATCHED, "evaluation.keep=best_val").directory)
     assert evaluate.main([run, "--model", "last", "runtime.threads=1"]) == 0
     assert "agrees with summary.json" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from tiny import rows, signalled_at, summary, synthetic_domains
 from robustmd.commands import evaluate
 from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.domains import DomainSet, Views
+from robustmd.training import evaluation
 from robustmd.training import run as run_module
 
 Train = Callable[..., Any]
@@ -23,7 +24,7 @@ def domains(monkeypatch: pytest.MonkeyPatch) -> DomainSet:
     last = copies["sigma_80"]
     turned = replace(last.train, views=Views(("identity", "rotate_45"), sigma=80.0))
     found = replace(copies, domains=(*copies.domains[:2], replace(last, train=turned)))
-    for module in (run_module, evaluate):
+    for module in (run_module, evaluation):
         monkeypatch.setattr(module, "load_domains", lambda config, say: found)
     return found
 
