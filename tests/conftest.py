@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def one_run_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep in a test's own process starts no others, unless the test says jobs=N."""
-    monkeypatch.setattr("robustmd.sweeping.slots._cores", lambda: 1)
+    monkeypatch.setattr("robustmd.sweeping.slots.cores", lambda: 1)
 
 
 @dataclass

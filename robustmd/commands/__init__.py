@@ -12,6 +12,7 @@ COMMANDS = {
     "reproduce": "train a finished run again elsewhere and compare the numbers",
     "export": "a finished run's model as a file for other programs",
     "data": "fetch or find a data set, verify it, show what is in it",
+    "doctor": "is all here that a run needs, and what mends what is not",
     "explain": "what a key, a method or another option means, and where it is set",
     "theory": "the paper's convergence rates and regret bound, measured",
     "planted": "every method on synthetic domains whose best worst case is known",

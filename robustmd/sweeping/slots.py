@@ -34,13 +34,13 @@ def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> li
     if gpus:
         wanted = n_jobs or len(gpus) * per_device
         return [{"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} for i in range(min(wanted, runs))]
-    wanted = min(n_jobs or _cores(), runs)
+    wanted = min(n_jobs or cores(), runs)
     one_thread = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     return [one_thread] * (wanted if n_jobs else _that_fit(wanted))
 
 
 def _that_fit(wanted: int) -> int:
-    available = _available_gib()
+    available = available_gib()
     fit = wanted if available is None else max(1, min(wanted, int(available / _GIB_EACH)))
     if fit < wanted:
         line = (
@@ -62,12 +62,12 @@ def _gpus(device: str) -> list[str]:
     return [names[int(index)]] if colon else names
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _available_gib() -> float | None:
+def available_gib() -> float | None:
     """Memory that is free or can be freed; None where the system does not say."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()

@@ -1,0 +1,50 @@
+"""`robustmd doctor`: arguments and a table of what was found. Light until it runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from robustmd.commands import make_parser
+from robustmd.console import make_console
+
+CHANGEABLE = ("paths", "runtime")
+EPILOG = """\
+Changes nothing; trains two iterations in a temporary folder. Exit code 1 where something is off
+(marked !), with what mends it; what merely could be installed or fetched besides has a command too.
+
+examples:
+  robustmd doctor
+  robustmd doctor paths.data=DIR runtime.device=cuda
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = make_parser("doctor", EPILOG)
+    parser.add_argument(
+        "overrides", nargs="*", metavar="key=value", help="paths.… and runtime.… as for train"
+    )
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `robustmd doctor`. Returns 1 where something is off. Raises UserError."""
+    overrides = parser().parse_args(list(arguments)).overrides
+    from rich.table import Table  # noqa: PLC0415 - and torch: not for --help
+
+    from robustmd.config.typed import check_taken  # noqa: PLC0415
+    from robustmd.doctor import findings  # noqa: PLC0415
+
+    check_taken(overrides, CHANGEABLE, "doctor")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    console, found = make_console(), list(findings(overrides))
+    for one in found:
+        table.add_row("!" if one.is_off else " ", one.what, one.found)
+        if one.mend:
+            table.add_row("", "", f"→ {one.mend}")
+    console.print(table)
+    off = [one.what for one in found if one.is_off]
+    console.print(f"off: {', '.join(off)}" if off else "all is here that a run needs")
+    return 1 if off else 0
