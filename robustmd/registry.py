@@ -82,8 +82,8 @@ class Settings:
 class MethodFacts:
     """What a rule may know beside its settings.
 
-    num_domains: K, the domains that train. iterations: T. sizes: n_k, how many examples each of
-    them trains on; None where that is not known.
+    num_domains: K, the domains that train. iterations: T. sizes: n_k, how many images each of them
+    trains on, each once however many variants of it are seen; None where that is not known.
     """
 
     num_domains: int

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from robustmd.adversary.ascent import ExcessAscent as ExcessAscent
     from robustmd.adversary.ascent import OptimisticAscent as OptimisticAscent
     from robustmd.adversary.ascent import ProjectedAscent as ProjectedAscent
+    from robustmd.adversary.balancing import FAMO as FAMO
+    from robustmd.adversary.balancing import DynamicWeightAverage as DynamicWeightAverage
+    from robustmd.adversary.balancing import UncertaintyWeights as UncertaintyWeights
     from robustmd.adversary.base import Adversary as Adversary
     from robustmd.adversary.base import Play as Play
     from robustmd.adversary.base import domain_means as domain_means
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "ascent": "AgnosticAscent ExcessAscent OptimisticAscent ProjectedAscent",
+    "balancing": "DynamicWeightAverage FAMO UncertaintyWeights",
     "base": "Adversary Play domain_means",
     "best_response": "BestResponse",
     "group_dro": "GroupDRO",

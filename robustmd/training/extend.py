@@ -108,8 +108,7 @@ def by_length(plan: Plan) -> str:
     ours, longer = schedule(training), schedule(twice)
     if any(ours(t) != longer(t) for t in range(plan.iterations + 1)):
         return f"training.schedule={training.schedule}"
-    sizes = [len(plan.domains[name].train) for name in plan.trained]
-    facts = _Noticing(MethodFacts(len(sizes), plan.iterations, sizes))
+    facts = _Noticing(MethodFacts(len(plan.trained), plan.iterations, plan.sizes))
     with torch.random.fork_rng(devices=[]):  # a look that changes no later draw
         build_adversary(method, cast(MethodFacts, facts))
     known = "; a number as method.c does not" if hasattr(method, "c") else ""

@@ -160,7 +160,7 @@ def build_learner(
         domains: for the number of classes and the images' size.
         num_trained: K, the domains that train.
         device: where it goes.
-        sizes: n_k, how many examples each of them trains on; for the methods that ask.
+        sizes: n_k, how many images each of them trains on; for the methods that ask.
         weights: the file that the model begins with, None: none.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device

@@ -127,11 +127,16 @@ class Plan:
         return self.config.training.loss != "cross_entropy"
 
     @property
+    def sizes(self) -> list[int]:
+        """n_k, [K]: images that domain k trains on, each once however many variants are seen."""
+        return [self.domains[name].train.stored for name in self.trained]
+
+    @property
     def shares(self) -> list[float] | None:
         """What the domains' parts of a batch are proportional to, [K]; None: they are equal."""
         asked, names = self.config.data.shares, self.domains.names
         if asked == "size":
-            return [len(self.domains[name].train) for name in self.trained]
+            return [*self.sizes]
         return [asked[names.index(name)] for name in self.trained] if asked != "equal" else None
 
     def of_length(self, iterations: int) -> Plan:

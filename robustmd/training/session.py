@@ -58,8 +58,8 @@ class Session:
             AUGMENTATIONS.get(config.data.augment),
         )
         trained = [self.splits["train"][name] for name in plan.trained]
-        sizes = [len(split) for split in trained]
-        learner = build_learner(config, plan.domains, len(trained), device, sizes, plan.weights)
+        facts = plan.domains, len(trained), device, plan.sizes
+        learner = build_learner(config, *facts, plan.weights)
         history = History(plan.trained, min(config.logging.every, plan.iterations), device)
         self.learner, self.state = learner, RunState(plan, learner)
         self.clock = self.state.clock

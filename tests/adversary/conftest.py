@@ -5,12 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from robustmd.adversary import (
+    FAMO,
     KL,
     L2,
     Adversary,
     AgnosticAscent,
     BestResponse,
     CVaR,
+    DynamicWeightAverage,
     EntropicOT,
     ExcessAscent,
     Fixed,
@@ -22,6 +24,7 @@ from robustmd.adversary import (
     ProjectedAscent,
     Tilted,
     TopK,
+    UncertaintyWeights,
     VarianceRisk,
 )
 
@@ -66,6 +69,9 @@ RULES: dict[str, Callable[[], Adversary]] = {
     ),
     "optimistic": lambda: OptimisticAscent(K, L2(), 0.1, total_steps=1000),
     "variance": lambda: VarianceRisk(K, 1.0),
+    "uncertainty": lambda: UncertaintyWeights(K, eta=0.1),
+    "dynamic average": lambda: DynamicWeightAverage(K, every=3),
+    "famo": lambda: FAMO(K),
 }
 
 

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustmd.adversary import (
+    FAMO,
     KL,
     L2,
     AgnosticAscent,
     CVaR,
+    DynamicWeightAverage,
     EntropicOT,
     ExcessAscent,
     Fixed,
@@ -23,6 +25,7 @@ from robustmd.adversary import (
     RegretMeter,
     Tilted,
     TopK,
+    UncertaintyWeights,
     VarianceRisk,
     project_simplex,
 )
@@ -243,16 +246,98 @@ def test_a_domain_far_below_the_mean_has_a_negative_weight():
     assert p.tolist() == pytest.approx([-0.5, 1.5])
 
 
+# --- balanced losses --------------------------------------------------------------------------
+
+# The rows of weights were computed once, in float64, by the published code itself on these losses.
+PUBLISHED = torch.tensor(
+    [
+        [0.31, 1.24, 2.05, 0.66],
+        [0.22, 1.61, 0.92, 0.48],
+        [0.17, 0.75, 3.3, 0.59],
+        [0.4, 0.7, 0.8, 0.3],
+        [0.2, 0.9, 1.1, 0.35],
+        [0.1, 0.6, 1.5, 0.2],
+    ],
+    dtype=torch.float64,
+)
+
+
+def test_uncertainty_weights_are_those_of_torchjd():
+    """UW of torchjd 0.18.0 (½ of the loss: SGD of 2η) before each of the six losses and after the
+    last, over their sum; the authors' yaringal/multi-task-learning-example has the loss itself."""
+    rule, expected = UncertaintyWeights(4, eta=0.3), [[0.25] * 4]
+    expected += [
+        [0.3076736464881235, 0.23276739073594568, 0.18255283388913549, 0.27700612888679527],
+        [0.3469672193541393, 0.18162838042408327, 0.18254330402487315, 0.2888610961969043],
+        [0.4086253968708844, 0.19311748141866134, 0.10471972923738666, 0.29353739247306765],
+        [0.38807532041210624, 0.19082636500033762, 0.11121714746144105, 0.30988116712611513],
+        [0.4080116989629936, 0.17281244880328017, 0.10892564389489037, 0.310250208338836],
+        [0.4302591555912049, 0.16273122217038571, 0.09212011668806172, 0.31488950555034767],
+    ]
+    found = [rule.p.tolist(), *(answer(rule, losses).tolist() for losses in PUBLISHED)]
+    assert np.abs(np.array(found) - expected).max() < 1e-12
+
+
+def test_uncertainties_settle_where_each_weighs_its_loss_to_1():
+    rule = UncertaintyWeights(3, eta=0.1)
+    for _ in range(500):
+        rule.update(vector(F))
+    assert rule.s.exp().tolist() == pytest.approx(F)
+    assert rule.p.argmax() == 1  # the smallest loss
+
+
+def test_dynamic_averages_are_those_of_torchjd():
+    """DWA of torchjd 0.18.0, as in lorenmt/mtan, in epochs of two batches, over K."""
+    rule = DynamicWeightAverage(4, temperature=2.0, every=2)
+    found = [answer(rule, losses).tolist() for losses in PUBLISHED]
+    even = [0.25] * 4
+    third = [0.2644830827722304, 0.1992235190767281, 0.30805462808498, 0.22823877006606139]
+    fourth = [0.22770889593675964, 0.2935803966337725, 0.24032287145622602, 0.23838783597324184]
+    expected = [even, even, even, third, third, fourth]  # after each batch: the next one's
+    assert np.abs(np.array(found) - expected).max() < 1e-12
+
+
+def test_famos_weights_are_those_of_the_authors_code():
+    """Cranial-XIX/FAMO, famo.py: the gradient of get_weighted_loss in each loss, update being given
+    the next batch's; w_lr = 0.1, gamma = 0.001."""
+    rule = FAMO(4, eta=0.1, gamma=0.001)
+    expected = [
+        [0.534497397365475, 0.1336243525742159, 0.08082643791219847, 0.25105181214811073],
+        [0.5363760672046742, 0.0895210290830003, 0.1282638355661215, 0.24583906814620388],
+        [0.5938618441831329, 0.17322382920667212, 0.034637980370502544, 0.19827634623969229],
+        [0.27361087652068666, 0.1917224001569183, 0.14590042726059047, 0.3887662960618045],
+        [0.48327376333644584, 0.1327219653351141, 0.0933455689520602, 0.29065870237637986],
+        [0.556605815431299, 0.11654226052202576, 0.04061493066516289, 0.2862369933815123],
+    ]
+    found = [answer(rule, losses).tolist() for losses in PUBLISHED]
+    assert np.abs(np.array(found) - expected).max() < 1e-12
+
+
+def test_famo_takes_adams_steps():
+    """The same over 200 batches, re-derived with torch's own softmax, autograd and Adam."""
+    rule = FAMO(3, eta=0.05, gamma=0.01)
+    logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([logits], lr=0.05, weight_decay=0.01)
+    for before, losses in zip([None, *LOSSES], LOSSES, strict=False):
+        if before is not None:
+            fallen = ((before + 1e-8) / (losses + 1e-8)).log()
+            adam.zero_grad()
+            (logits.softmax(0) @ fallen).backward()
+            adam.step()
+        expected = logits.detach().softmax(0) / (losses + 1e-8)
+        assert torch.allclose(answer(rule, losses), expected / expected.sum(), rtol=0, atol=1e-10)
+
+
 # --- all of them ------------------------------------------------------------------------------
 
 
 def test_which_rules_weigh_the_batch_they_have_just_seen(make_rule):
-    """Those without memory, and group DRO, which is published so; only V-REx weighs negatively."""
+    """Those without memory, and group DRO and FAMO as published; only V-REx weighs negatively."""
     rule = make_rule()
-    current = isinstance(rule, GroupDRO | Tilted | CVaR | TopK | VarianceRisk)
+    current = isinstance(rule, GroupDRO | Tilted | CVaR | TopK | VarianceRisk | FAMO)
     assert (rule.weighs == "current") == current
     assert rule.signed == isinstance(rule, VarianceRisk)
-    if current and not isinstance(rule, GroupDRO):
+    if current and not isinstance(rule, GroupDRO | FAMO):
         first = answer(rule, vector([1.0, 5.0, 2.0, 0.1]))
         answer(rule, vector([9.0, 0.0, 0.0, 3.0]))
         assert torch.equal(answer(rule, vector([1.0, 5.0, 2.0, 0.1])), first)

@@ -256,6 +256,9 @@ def test_recorded_defaults_never_change() -> None:
     assert recorded["cvar"] == {"alpha": 0.5, "prior": None}
     assert recorded["topk"] == {"k": 1}
     assert recorded["vrex"] == {"beta": 1.0}
+    assert recorded["uncertainty"] == {"eta": 0.01}
+    assert recorded["dwa"] == {"temperature": 2.0, "every": 100}
+    assert recorded["famo"] == {"eta": 0.025, "gamma": 0.001}
     assert recorded["retrain"] == {"run": None, "weights": None}
     assert dataclasses.asdict(settings.Training()) == {
         "iterations": 5000,

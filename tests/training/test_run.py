@@ -26,6 +26,7 @@ Train = Callable[..., Any]
 
 NEEDS = {  # what a method cannot do without in a run of 12 iterations
     "best_response": ["method.every=4"],
+    "dwa": ["method.every=2"],
     "oracle": ["method.every=4"],
     "regret": ["method.reference=[0.1,0.2]"],
     "retrain": ["method.weights=[0.25,0.75]"],
@@ -143,6 +144,8 @@ def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
         ("groupdro", 6),
         ("optimistic", 8),
         ("vrex", 4),
+        ("dwa", 5),
+        ("famo", 5),
     ],
 )
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(

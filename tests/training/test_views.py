@@ -1,5 +1,6 @@
 """From stored images to batches: labels stay with their images, noise is fresh or fixed."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from tiny import synthetic_domains
 
 from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.domains import Domain, DomainSet, Examples, Views
@@ -50,6 +52,18 @@ def nearest(images: torch.Tensor) -> np.ndarray:
     means = x.mean(1)
     means *= np.linalg.norm(COLORS, axis=1).mean() / np.linalg.norm(means, axis=1, keepdims=True)
     return np.linalg.norm(means[:, None] - COLORS[None], axis=2).argmin(1)
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.5])
+def test_a_domains_size_counts_its_images_and_not_their_variants(train, validation: float) -> None:
+    """Each has 60 images, "a" in ten variants: erm and the shares by size are even."""
+    even = synthetic_domains()
+    turned = replace(even["a"], train=replace(even["a"].train, views=Views(tuple(VARIANTS))))
+    own = ["method=erm", "data.shares=size", f"data.validation={validation}"]
+    run = train(*own, data=replace(even, domains=(turned, even["b"])))
+    summary = json.loads((run.directory / "summary.json").read_text("utf-8"))
+    assert summary["weights"] == {"a": 0.5, "b": 0.5}
+    assert "data.shares: each iteration has 10 of a, 10 of b" in " ".join(summary["notes"])
 
 
 # --- labels ---------------------------------------------------------------------------------
