@@ -48,9 +48,10 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
         return value
     said = " ".join(line.strip() for line in text.splitlines()[:2] if line.strip())
     place = traceback.extract_tb(error.__traceback__)[-1]
-    if not {"hydra", "omegaconf", "antlr4"} & {*Path(place.filename).parts}:  # a plugin's
-        return f"{type(error).__name__} at {place.filename}:{place.lineno}: {said or place.line}"
-    return said or f"{' '.join(arguments)}: makes no config; settings are key=value"
+    if said and {"hydra", "omegaconf", "antlr4"} & {*Path(place.filename).parts}:
+        return said
+    where = f"{type(error).__name__} at {place.filename}:{place.lineno}: {said or place.line}"
+    return where if said else f"{' '.join(arguments)}: makes no config ({where})"
 
 
 def _value_error(error: Exception, text: str, arguments: Sequence[str]) -> str | None:

@@ -23,7 +23,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from robustmd.config.settings import SECTIONS, Config, leaves_of
 from robustmd.config.typed import typed, unknown_key
@@ -66,9 +66,14 @@ class RowsSweeper(Sweeper):
     @contextmanager
     def recorded(self, size: int) -> Iterator[None]:
         """Within it the jobs know how many they are, and where to write down what failed."""
-        os.environ[SIZE] = str(size)
+        # Where jobs on other machines find it, too.
         record = Path(self.config.paths.outputs).absolute() / f".sweep-{os.getpid()}.jsonl"
-        os.environ[RECORD] = str(record)  # where jobs on other machines find it, too
+        told = {SIZE: str(size), RECORD: str(record)}
+        os.environ.update(told)
+        with open_dict(self.config):  # Hydra sets them where a job has another environment
+            self.config.hydra.overrides.hydra += [
+                f"++hydra.job.env_set.{name}={hydra_value(value)}" for name, value in told.items()
+            ]
         try:
             yield
         finally:
