@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,12 +9,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from robustmd.config.keys import described
 from robustmd.domains.domain import SPLITS, Domain, DomainSet
 from robustmd.domains.duplicates import Shared
 from robustmd.registry import DATA
 
 MOST_PAIRS = 20
-_HEADER = re.compile(r"# robustmd train (data=.+?)\s{2,}(.+)")
 
 
 def list_data_sets(data_dir: Path, console: Console) -> None:
@@ -24,9 +22,12 @@ def list_data_sets(data_dir: Path, console: Console) -> None:
     table = Table(box=None, pad_edge=False, show_edge=False)
     for column in ("data set", "what it is", "to fetch", "at hand", "licence"):
         table.add_column(column, overflow="fold")
-    for name, what in _described():
+    for name, schema in DATA.items():
+        if name == "from_python":  # of robustmd.train alone
+            continue
+        what = described(schema).partition("\n")[0]
         size, state, licence = "–", "–", "–"
-        if (known := DATA[name]().at_hand(data_dir)) is not None:
+        if (known := schema().at_hand(data_dir)) is not None:
             licence, count, there = known
             size = _in_words(count) if count else "–"
             parts = (f"{part} {'there' if there[part] else 'missing'}" for part in there)
@@ -36,15 +37,6 @@ def list_data_sets(data_dir: Path, console: Console) -> None:
     line = f"Files are looked for in {data_dir} (paths.data=DIR or ROBUSTMD_DATA: elsewhere)."
     console.print(f"\n{line}", soft_wrap=True)
     console.print("robustmd data NAME fetches or finds one, verifies, prepares and shows it.")
-
-
-def _described() -> Iterator[tuple[str, str]]:
-    """(option, what it is), from the first line of each file in conf/data."""
-    folder = importlib.resources.files("robustmd.conf") / "data"
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".yaml"):
-            head = _HEADER.match(file.read_text("utf-8"))
-            yield file.name.removesuffix(".yaml"), head[2].strip() if head else ""
 
 
 def print_data_set(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from robustmd.config.composing import composed_config
-from robustmd.config.keys import Key, all_keys, keys_of, meant
+from robustmd.config.keys import Key, all_keys, described, keys_of, meant
 from robustmd.config.origins import origin
 from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top, leaves
 from robustmd.config.typed import typed
@@ -43,7 +42,7 @@ def explain_option(group: str, name: str, console: Console) -> None:
         raise UserError(f"{group}={name}: no such option; allowed: {', '.join(OPTIONS[group])}")
     schema = OPTIONS[group][name]
     keys = list(keys_of(group, schema, name))
-    console.print(f"{group}={name}: {inspect.cleandoc(schema.__doc__ or '')}\n", soft_wrap=True)
+    console.print(f"{group}={name}: {described(schema)}\n", soft_wrap=True)
     rows = [(k.name, hydra_value(k.default), k.allowed, k.meaning) for k in keys]
     _print_table([("key", "default", "allowed", "meaning"), *rows] if rows else [], console)
     page = keys[0].page if keys else f"docs/methods/{name}.md"

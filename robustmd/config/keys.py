@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import Field, dataclass
 from types import NoneType, UnionType
@@ -95,6 +96,12 @@ def in_words(kind: Any) -> str:
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     names = (KINDS.get(get_origin(one) or one) for one in kinds)
     return " or ".join(filter(None, names)) or "anything"
+
+
+def described(schema: type) -> str:
+    """What an option's class says of itself; "" where that is the signature of a dataclass."""
+    words = inspect.cleandoc(schema.__doc__ or "")
+    return "" if words.startswith(f"{schema.__name__}(") else words
 
 
 def keys_of(part: str, schema: type, option: str = "") -> Iterator[Key]:
