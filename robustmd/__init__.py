@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from robustmd.registry import loss as loss
     from robustmd.registry import method as method
     from robustmd.registry import metric as metric
+    from robustmd.trackers.tracker import tracker as tracker
     from robustmd.trained_run import Run as Run
     from robustmd.trained_run import load_run as load_run
     from robustmd.trained_run import load_runs as load_runs
@@ -29,6 +30,7 @@ _WHERE = {
     "robustmd.notebook": "train",
     "robustmd.trained_run": "Run load_run load_runs",
     "robustmd.registry": "Settings augment backbone data key loss method metric",
+    "robustmd.trackers.tracker": "tracker",
 }
 __all__ = [name for names in _WHERE.values() for name in names.split()]
 

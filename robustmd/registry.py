@@ -181,7 +181,7 @@ class Registry(Mapping[str, "type[Settings]"]):
         needed."""
 
         def enter(schema: Schema) -> Schema:
-            what = _checked(self.group, name, schema, self._options.get(name))
+            what = checked(self.group, name, schema, self._options.get(name))
             if not issubclass(schema, Settings):
                 raise UserError(f"{what}: the class must derive from robustmd.Settings")
             if not callable(getattr(schema, self._needs, None)):
@@ -222,7 +222,7 @@ class Registry(Mapping[str, "type[Settings]"]):
         return len(self._options)
 
 
-def _checked(group: str, name: str, one: Any, there: Any) -> str:
+def checked(group: str, name: str, one: Any, there: Any) -> str:
     """How an error about a registration begins. Raises UserError for a name that cannot be."""
     what = f"@robustmd.{group}({name!r}) on {one.__module__}.{one.__qualname__}"
     if not name.isidentifier():
@@ -364,7 +364,7 @@ def metric(
 
     def enter(of: Function) -> Function:
         there = METRICS[name].of if name in METRICS else None
-        what = _checked("metric", name, of, there)
+        what = checked("metric", name, of, there)
         if name in ("examples", "constant"):
             raise UserError(f"{what}: summary.json has that name")
         METRICS[name] = Metric(name, unit, better, decimals, of, targets)
@@ -388,7 +388,7 @@ def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
     """
 
     def enter(of: Function) -> Function:
-        _checked("loss", name, of, LOSSES[name].of if name in LOSSES else None)
+        checked("loss", name, of, LOSSES[name].of if name in LOSSES else None)
         LOSSES[name] = Loss(name, unit, of)
         return of
 
@@ -415,7 +415,7 @@ def augment(name: str, *, numbers: int | None = None) -> Callable[[Changing], Ch
 
     def enter(of: Changing) -> Changing:
         there = AUGMENTATIONS[name].of if name in AUGMENTATIONS else None
-        what = _checked("augment", name, of, there)
+        what = checked("augment", name, of, there)
         if name == "none":
             raise UserError(f"{what}: none means that images are left as they are")
         AUGMENTATIONS[name] = Augmentation(name, of, numbers)

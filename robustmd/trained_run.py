@@ -225,10 +225,10 @@ class Run:
         return normalised(torch.from_numpy(seen))
 
     def __repr__(self) -> str:
-        return f"{self._head()}\n{self._final().to_string()}" if self.record.final else self._head()
+        return f"{self._head()}\n{self.final.to_string()}" if self.record.final else self._head()
 
     def _repr_html_(self) -> str:
-        table = self._final().to_html() if self.record.final else ""
+        table = self.final.to_html() if self.record.final else ""
         return f"<p>{html.escape(self._head())}</p>{table}"
 
     def _head(self) -> str:
@@ -236,8 +236,10 @@ class Run:
         place = "/".join(self.path.resolve().parts[-4:])
         return printable(f"Run {place}: {self.status}, {done} iterations")
 
-    def _final(self) -> pd.DataFrame:
-        """A row for each domain: final losses and accuracies, and the last weight."""
+    @property
+    def final(self) -> pd.DataFrame:
+        """A row for each domain: final losses (`summary["loss"]` names one of your own, else nats),
+        accuracies (%) and the last weight; no columns but that before the run has finished."""
         weights = self.summary.get("weights")
         rows = {
             printable(name): {

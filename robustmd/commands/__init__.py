@@ -11,6 +11,7 @@ COMMANDS = {
     "runs": "what runs there are, how far each is, and what would go on with it",
     "reproduce": "train a finished run again elsewhere and compare the numbers",
     "export": "a finished run's model as a file for other programs",
+    "track": "send finished runs to TensorBoard, MLflow or W&B",
     "data": "fetch or find a data set, verify it, show what is in it",
     "doctor": "is all here that a run needs, and what mends what is not",
     "explain": "what a key, a method or another option means, and where it is set",

@@ -18,7 +18,8 @@ import robustmd.augmentations
 import robustmd.backbones
 import robustmd.data_sets
 import robustmd.losses
-import robustmd.methods  # noqa: F401 - each registers its options
+import robustmd.methods
+import robustmd.trackers  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (
     ANYTHING,
     BELOW_ONE,
@@ -32,6 +33,7 @@ from robustmd.config.ranges import (
     SEED,
     SHARE,
     THREADS,
+    TRACKERS,
     Allowed,
     key,
     one_of,
@@ -187,6 +189,8 @@ class Top:
     jobs: int | None = key(None, COUNT, "of a sweep, side by side; null: one a core, or a GPU")
     jobs_per_device: int = key(1, COUNT, "runs that share a GPU, where jobs is null")
     imports: list[str] = key([], help="modules with methods, data sets, backbones, … of your own")
+    tracking: list[str] = key([], TRACKERS, "who is told of the run: tensorboard, mlflow, wandb, …")
+    tracking_model: bool = key(False, help="trackers get the final model's file too")
 
 
 @dataclass(kw_only=True)

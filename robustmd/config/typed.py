@@ -100,11 +100,13 @@ def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> 
 
     The file is data: a reference in it (`${oc.env:HOME}`) stays text, and where its run kept its
     files is not where this user keeps theirs: `paths.*` come from the overrides or the environment.
+    Nor is it sent to the trackers that it names.
 
     Raises:
         UserError: as `typed`.
     """
-    own = {key: value for key, value in found.items() if key != "paths"}
+    left_out = ("paths", "tracking", "tracking_model")
+    own = {key: value for key, value in found.items() if key not in left_out}
     try:
         merged = OmegaConf.merge(literal(own), OmegaConf.from_dotlist(list(overrides)))
     except (OmegaConfBaseException, ValueError) as error:

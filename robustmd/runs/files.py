@@ -34,9 +34,10 @@ BEST_MODEL = "checkpoints/best.pt"
 LOCK = "lock"
 EXAMPLES = "examples.png"
 LICENCES = "licences"
+TRACKING = "tracking.json"
 ALL = frozenset(
     {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
-    | {EXAMPLES, LICENCES}
+    | {EXAMPLES, LICENCES, TRACKING}
 )
 LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer was killed
 

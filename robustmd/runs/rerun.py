@@ -25,7 +25,8 @@ DEPTH = 4  # <outputs>/<data>/<method>/<8 hex>/seed=<n>
 CHANGING = ("training", "evaluation")  # what else can change a number
 PATHS = ("data.root", "data.manifest", "method.run", "paths.data", "paths.cache", "paths.outputs")
 WEIGHTS = "backbone.weights"  # a path, or a name
-NOT_REPEATED = ("force", "resume", "paths.outputs", "imports")  # no record brings code in
+# no record brings code in, nor does it say where this user's runs are sent
+NOT_REPEATED = ("force", "resume", "paths.outputs", "imports", "tracking", "tracking_model")
 LONGEST = 10_000  # characters of all settings; Hydra reads them within a second or two
 SHOWN = 80  # characters of an override that is refused
 _PLAIN = re.compile(r"[A-Za-z_/][\w./:+@-]*", re.ASCII)  # what Hydra takes for text without quotes

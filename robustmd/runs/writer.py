@@ -7,7 +7,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,13 @@ class RunDirectory:
     Args:
         path: `<outputs>/<data>/<method>/<8 hex>/seed=<n>`; made by `locked()`.
         further: whether metrics beside loss and accuracy are measured, into measures.csv.
+
+    `appended`: is told the name and the rows after each `append`.
     """
 
     def __init__(self, path: Path, *, further: bool = False) -> None:
         self.path = path
+        self.appended: Callable[[str, Sequence[Sequence[Any]]], None] | None = None
         self.growing = (files.METRICS, files.WEIGHTS, *([files.MEASURES] if further else []))
 
     def record(self, name: str) -> dict[str, Any] | None:
@@ -91,11 +94,13 @@ class RunDirectory:
             lambda stream: np.savez_compressed(stream, **arrays),  # type: ignore[arg-type]
         )
 
-    def append(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
+    def append(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         """Rows of a CSV file, in the order of its header."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         files.append(self.path / name, text.getvalue())
+        if self.appended is not None:
+            self.appended(name, rows)
 
     def append_log(self, line: str) -> None:
         """One line of train.log, with the time of day."""

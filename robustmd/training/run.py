@@ -19,6 +19,7 @@ from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
+from robustmd.trackers.tracker import check_trackers
 from robustmd.training.console import Interrupted, RunProgress, StopRequest
 from robustmd.training.extend import extend
 from robustmd.training.finished_runs import changed_code, drop_checkpoints, is_finished
@@ -36,6 +37,7 @@ from robustmd.training.records import (
 )
 from robustmd.training.session import Pruned, Session
 from robustmd.training.state import go_on
+from robustmd.training.tracking import Following
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,12 @@ def run(
     def say(line: str) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
+    def note(line: str) -> None:
+        directory.append_log(line)
+        say(f"  {line}")
+
     settings.validate(config)
+    check_trackers(config.tracking)
     with StopRequest() as stop:
         try:
             with stop.at_once():
@@ -99,7 +106,8 @@ def run(
                     "the images and the model; choose a smaller backbone or fewer images"
                 ):
                     session = Session(plan, stop, limits)
-                return _train(session, list(overrides), console, begun)
+                with Following(directory, config, note):
+                    return _train(session, list(overrides), console, begun)
         except OSError as error:
             raise UserError(
                 f"{error.filename or directory.path}: {error.strerror or error}; "
