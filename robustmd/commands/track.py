@@ -10,7 +10,6 @@ from pathlib import Path
 from robustmd.commands import make_parser
 from robustmd.errors import printable
 
-
 EPILOG = """\
 As tracking=[…] does while a run is trained; what a tracker has already is not sent again.
 docs/trackers.md says what goes where.

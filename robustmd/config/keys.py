@@ -24,6 +24,8 @@ PAGES = {  # in docs/, of a key, of its option, or of its part; a method has a p
     "jobs": "sweeps",
     "jobs_per_device": "sweeps",
     "imports": "own_code",
+    "tracking": "trackers",
+    "tracking_model": "trackers",
     "training": "training",
     "training.domains_per_batch": "many_domains",
     "evaluation": "runs",

@@ -78,4 +78,4 @@ def check_trackers(names: Sequence[str]) -> None:
             )
         needs = NEEDS[name]
         if needs and not getattr(find_spec(needs), "origin", None):  # a folder `wandb` has none
-            raise UserError(f"tracker {name}: needs a package; pip install 'robustmd[{name}]'")
+            raise UserError(f"tracker {name}: is not installed; pip install 'robustmd[{name}]'")
