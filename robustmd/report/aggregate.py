@@ -15,6 +15,7 @@ from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differ
 from robustmd.runs.run import CROSS_ENTROPY, LossName, Problem, Run
 
 AVERAGED_WORD = "(averaged)"
+MOST_KEYS = 3  # in the name of a row; "How the rows differ" has all
 BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
 # of a table: data set, unseen, the others, the loss
 _Key = tuple[str, tuple[str, ...], tuple[str, ...], LossName]
@@ -217,12 +218,16 @@ def _group(
 
 def labelled(group: Group, beside: Sequence[Group]) -> Group:
     """Named by its method, what sets it apart from others of its method, and what of data and
-    training is not the same in all rows of the table."""
+    training is not the same in all rows of the table; of more than `MOST_KEYS` keys by the first
+    and a number."""
     same_kind = [g for g in beside if (g.method, g.domain) == (group.method, group.domain)]
     of_method = differing(g.settings for g in same_kind)
     of_protocol = differing(g.settings.protocol for g in beside)
     keys = [key for key in of_method if key not in of_protocol] + of_protocol
-    label = " ".join((group.label, describe(group.settings, keys))).strip()
+    label = " ".join((group.label, describe(group.settings, keys[:MOST_KEYS]))).strip()
+    if len(keys) > MOST_KEYS:
+        number = 1 + next(i for i, one in enumerate(same_kind) if one is group)
+        label += f" … ({number})" if len(same_kind) > 1 else " …"
     return replace(group, label=clean(label))
 
 

@@ -78,8 +78,9 @@ def further_sheet(section: Section, selection: Selection, spread: SpreadKind) ->
         *(number(None if many else clean(name), name, name) for name in section.domains),
         number("WORST", "worst", None),
     ]
+    measured = "loss" if section.loss.targets == "numbers" else "loss and accuracy"
     caption = (
-        f"{clean(section.data)}: what runs measured beside loss and accuracy, on the test sets; "
+        f"{clean(section.data)}: what runs measured beside {measured}, on the test sets; "
         f"mean ± {SPREAD_WORDS[spread]}; WORST: the worst domain within each run. Every value is "
         f"of {selection.words}."
     )

@@ -1,13 +1,13 @@
 """The paper's table of one data set: methods as rows, the published rows beneath."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from robustmd.metrics import tenth
 from robustmd.report.aggregate import AVERAGED_WORD, Group, Section, measured_as
 from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind, estimate_cell, value_text
-from robustmd.report.messages import messages, other_warnings
+from robustmd.report.messages import Kind, messages, other_warnings
 from robustmd.report.names import is_many
 from robustmd.report.published import SOURCE, published_rows
 from robustmd.report.quantities import (
@@ -75,14 +75,19 @@ class Table:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """ "opt λ=0.01: nearly all weight on svhn (3 of 5 runs)", for all rows."""
-        return tuple(f"{row.label}: {line}" for row in self.rows for line in row.warnings)
+        """ "opt λ=0.01, kl: nearly all weight on svhn (3 of 5 runs)", for all rows."""
+        return self._said("warnings")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What runs noted, each line once with the rows that it holds for."""
-        lines = dict.fromkeys(line for row in self.rows for line in row.notes)
-        rows = {line: [row.label for row in self.rows if line in row.notes] for line in lines}
+        return self._said("notes")
+
+    def _said(self, kind: Kind) -> tuple[str, ...]:
+        rows: dict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            for line in getattr(row, kind):
+                rows[line].append(row.label)
         return tuple(f"{', '.join(labels)}: {line}" for line, labels in rows.items())
 
     @property
@@ -110,20 +115,19 @@ class Table:
 
     @property
     def worst_first(self) -> Sheet:
-        """For a page: the worst test accuracy, n and cfg, the unseen domains, the other worst-case
-        columns, the mean, then the domains; of many domains the worst one beside its accuracy."""
+        """For a page: the test accuracies, of the worst domain (of many with its name), those kept
+        out, each and the mean; n and cfg; then what is of the training sets, the worst first."""
 
-        def rank(column: Quantity) -> int:
-            if column.is_worst_test:
-                return 0
-            others = 4 if column.domain is not None else 2 if column.is_worst else 3
-            return 1 if column.unseen else others
+        def rank(column: Quantity) -> tuple[bool, int]:
+            of_all = 2 if column.domain is None else 1
+            first = column.is_worst_test or (column.split == "train" and column.is_worst)
+            return column.split == "train", -1 if first else 0 if column.unseen else of_all
 
         shown = sorted(filter(self.is_shown, self.columns), key=rank)
-        numbers = [f"{column.name}_mean" for column in shown]
-        counts = ["worst_domain"] * self.is_many + ["n", "configurations"]
-        place = 1 if self.domains else 0
-        order = ["method", *numbers[:place], *counts, *numbers[place:]]
+        tested = [f"{c.name}_mean" for c in shown if c.split == "test"]
+        trained = [f"{c.name}_mean" for c in shown if c.split == "train"]
+        worst = ["worst_domain"] * self.is_many
+        order = ["method", *tested[:1], *worst, *tested[1:], "n", "configurations", *trained]
         return self.sheet.arranged(dict.fromkeys(order))
 
 
