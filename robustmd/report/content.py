@@ -11,6 +11,7 @@ from robustmd.report.compute import Rows, compute_rows, compute_sheet
 from robustmd.report.domains_table import domains_sheet, further_sheet
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair, choices_sheet, fair
+from robustmd.report.figures import FigureData, Vector
 from robustmd.report.front import Front, front, front_sheet
 from robustmd.report.leave_one_out import LeaveOneOut, leave_one_out
 from robustmd.report.manifest import own_folders
@@ -36,7 +37,8 @@ LEFT_OUT = {
 @dataclass(frozen=True)
 class DrawnFile:
     """One figure of a section, as it lies in the report: <folder>/<name>.png and .pdf. `alt` is
-    what someone who cannot see it should know; `width` and `height` are pixels of the page."""
+    what someone who cannot see it should know; `width` and `height` are pixels of the page, which
+    has it as `vector`, or as `png` where there is none."""
 
     name: str
     title: str
@@ -45,6 +47,7 @@ class DrawnFile:
     png: bytes
     width: int
     height: int
+    vector: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ class SectionReport:
     fair: Fair | None = None
     front: Front | None = None
     further: Sheet | None = None
+
+    @cached_property
+    def recorded(self) -> FigureData:
+        """What its runs recorded over their iterations, read once."""
+        return FigureData(self)
 
     @property
     def parts(self) -> Mapping[str, Sequence[Sheet]]:

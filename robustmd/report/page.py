@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from robustmd.report.aggregate import Group, Section
@@ -12,12 +12,12 @@ from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
+from robustmd.report.run_details import opened
 from robustmd.report.run_list import entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
-from robustmd.report.sheet import VERDICTS, WARNED, Field, Sheet, field, make_sheet
+from robustmd.report.sheet import NOTHING, VERDICTS, WARNED, Field, Sheet, field, make_sheet
 
-STYLE, SCRIPT = asset("style.css"), asset("sort.js")
-SMALL = 480  # pixels of the page that a narrow screen can show whole
+STYLE, SCRIPT = asset("style.css"), asset("page.js")
 Figures = Mapping[str, Sequence[DrawnFile]]
 
 
@@ -86,7 +86,7 @@ def protocol(one: SectionReport) -> str:
         f"n = {n} seeds a row. Numbers are of {one.table.selection.words}. "
         f"±: {'none (n = 1)' if n == '1' else SPREAD_WORDS[one.table.spread]}. "
         f"Intervals: 95 % t, paired by seed. In all rows: {shared or 'nothing shared'}. "
-        f"{_sizes(one.section)}Device: {', '.join(sorted({row.device for row in one.compute}))}. "
+        f"{_sizes(one.section)}{_experiments(one.section)}Device: {', '.join(sorted({row.device for row in one.compute}))}. "
         f"Compute: {at_least}{seconds_text(sum(row.seconds for row in one.compute))} in "
         f"{sum(row.runs for row in one.compute)} runs, unfinished ones included."
     )
@@ -101,6 +101,13 @@ def _sizes(section: Section) -> str:
         return f"Each domain has {train} training and {test} test examples. "
     listed = (f"{clean(name)} {train} + {test}" for name, (train, test) in sizes.items())
     return f"Training + test examples: {', '.join(listed)}. "
+
+
+def _experiments(section: Section) -> str:
+    """Those that the runs were made for, of which a table brings together all on its ground."""
+    counts = Counter(run.experiment or "none" for run in section.runs)
+    listed = (f"{clean(name)} ({count} runs)" for name, count in counts.most_common())
+    return f"Experiments: {', '.join(listed)}. " if {*counts} != {"none"} else ""
 
 
 def licence_lines(section: Section) -> list[str]:
@@ -121,8 +128,14 @@ def settings_sheet(groups: Sequence[Group]) -> Sheet:
     def setting(key: str) -> Field:
         return field(short_key(key), lambda group: shown_value(group.settings.get(key, UNSET), key))
 
+    def experiments(group: Group) -> str:
+        return ", ".join(dict.fromkeys(run.experiment or NOTHING for run in group.runs))
+
     keys = differing(group.settings for group in groups)
-    fields = [field("row", lambda group: group.label), *map(setting, keys)]
+    fields = [field("row", lambda group: group.label)]
+    if len({experiments(group) for group in groups}) > 1:
+        fields.append(field("experiment", experiments))
+    fields += map(setting, keys)
     return make_sheet("settings that differ", groups, fields)
 
 
@@ -136,6 +149,7 @@ _FUNCTIONS = (
     entries_sheet,
     problems_sheet,
     settings_sheet,
+    opened,
 )
 _VALUES: dict[str, object] = {function.__name__: function for function in _FUNCTIONS}
-_VALUES |= {"STYLE": STYLE, "SCRIPT": SCRIPT, "SMALL": SMALL, "WARNED": WARNED}
+_VALUES |= {"STYLE": STYLE, "SCRIPT": SCRIPT, "WARNED": WARNED}

@@ -66,16 +66,19 @@ def entries_sheet(found: Iterable[RunEntry], outputs: Path, out: Path, name: str
     def linked(one: RunEntry) -> Cell:
         return Cell(one.path.relative_to(outputs).as_posix(), links=_links(one.path, out))
 
+    entries = list(found)
+    named = field("experiment", lambda one: one.run.experiment if one.run else NOTHING)
     fields = [
         field("run", lambda one: one.label),
         field("seed", lambda one: one.seed),
+        *([named] if any(one.run and one.run.experiment for one in entries) else []),
         field("status", lambda one: one.status),
         field("seconds", lambda one: one.seconds, "seconds", kind="number"),
         field("device", lambda one: one.run.device if one.run else NOTHING),
         field("files", linked, kind="code"),
         field("why", lambda one: one.reason, kind="long"),
     ]
-    return make_sheet(name, found, fields)
+    return make_sheet(name, entries, fields)
 
 
 def _links(folder: Path, out: Path) -> tuple[tuple[str, str], ...]:

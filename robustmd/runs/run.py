@@ -181,6 +181,11 @@ class Run:
         """What it was trained on: "cpu", a GPU's name, "unknown"."""
         return str(self.environment.get("device") or "unknown")
 
+    @property
+    def experiment(self) -> str:
+        """That it was made for, the first that asked for it; "" where none did."""
+        return str(self.environment.get("experiment") or "")
+
     def loss(self, split: str, domain: str) -> float:
         """Final f_k: mean loss of one domain."""
         return self.final[split][domain].loss

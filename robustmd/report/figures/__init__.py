@@ -1,6 +1,7 @@
 """The figures of a report: `draw_all` draws every one that the runs of a data set allow.
 
 drawing     a figure, its axes and legend, and how it is saved
+vector      a figure as the page has it
 lines       panels of lines with bands, and what the runs recorded for them
 the others  one file for each family; a function draws a figure, or gives None
 
@@ -15,13 +16,14 @@ from robustmd import fonts
 from robustmd.report.figures import bars, examples, lam, losses, planes, weights
 from robustmd.report.figures.drawing import Drawing, image_bytes, shown_size
 from robustmd.report.figures.lines import FigureData
+from robustmd.report.figures.vector import Vector, vector
 from robustmd.report.names import clean
 from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawing", "draw_all", "image_bytes", "shown_size"]
+__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "shown_size", "vector"]
 
 FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,
@@ -52,8 +54,7 @@ def draw_all(one: "SectionReport") -> Iterator[Drawing]:
     section = one.section
     labels = [group.label for group in section.groups]
     note = not_drawable(clean("".join([section.data, *section.runs[0].measured, *labels])))
-    data = FigureData(one)
     for draw in FIGURES:
-        made = draw(data)
+        made = draw(one.recorded)
         if made is not None:
             yield replace(made, caption=f"{made.caption} {fonts.NOTE}") if note else made

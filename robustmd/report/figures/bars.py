@@ -41,7 +41,8 @@ def row_figure(title: str, names: Sequence[str], columns: int = 1) -> tuple[Figu
     `figure_style()`."""
     shown = [wrapped(name, NAME_WIDTH) for name in names]
     height = sum(0.12 + 0.17 * (name.count("\n") + 1) for name in shown)
-    figure, axes = grid(title, columns, columns, (3.4, height), (3.0, 1.0), sharey=True)
+    width = 0.3 + 0.08 * max(len(line) for name in shown for line in name.splitlines())
+    figure, axes = grid(title, columns, columns, (3.4, height), (width, 1.0), sharey=True)
     axes[0].set_yticks(range(len(names)), shown)
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     for axis in axes:

@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from robustmd import fonts
 from robustmd.report.aggregate import Group, Section, is_baseline
+from robustmd.report.names import clean
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.style import figure_style, figure_text
 
@@ -84,7 +85,10 @@ def add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     lines = -(-sum(name.count("\n") + 1 for name in names) // columns)
     figure.set_figheight(figure.get_figheight() + 0.17 * lines + 0.1)
     look = {"handlelength": 3.6, "columnspacing": 1.4}
-    figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
+    made = figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
+    for handle, name in zip(made.legend_handles, handles, strict=True):
+        if handle is not None:
+            handle.set_gid(f"key {clean(name)}")
 
 
 def wrapped(text: str, width: int) -> str:

@@ -1,0 +1,100 @@
+"""What the page shows of one run when a reader opens it: its curves, its config, its log's end."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from robustmd.report.content import SectionReport
+from robustmd.report.names import is_many
+from robustmd.report.run_list import RunEntry
+from robustmd.report.style import place_style
+from robustmd.runs import files
+from robustmd.runs.run import Run
+from robustmd.runs.untrusted import Unreadable, read_bytes
+
+MOST_OPEN = 200  # runs of a table: of more the list has links alone
+MOST_LETTERS = 4000  # of a file
+LOG_LINES = 12
+MOST_POINTS = 40  # of a line
+WIDTH, HEIGHT = 320, 80  # of a curve's plane
+
+
+class Line(NamedTuple):
+    """`points`: "0,80 8,75", in the plane; `last`: the value at the end."""
+
+    name: str
+    colour: str
+    points: str
+    last: str
+
+
+class Curve(NamedTuple):
+    """Lines over the iterations, all on one scale from `low` to `high`."""
+
+    title: str
+    low: str
+    high: str
+    lines: Sequence[Line]
+
+
+class Opened(NamedTuple):
+    """Lines of text are as the files have them: anybody's."""
+
+    entry: RunEntry
+    curves: Sequence[Curve]
+    config: Sequence[str]
+    log: Sequence[str]
+
+
+def opened(one: SectionReport) -> list[Opened]:
+    """Every run directory of the table, with what there is to show of it."""
+    return [
+        Opened(
+            entry,
+            _curves(one, entry.run) if entry.run and not entry.reason else [],
+            _lines(entry.path / files.CONFIG),
+            _lines(entry.path / files.LOG, -LOG_LINES),
+        )
+        for entry in one.entries[:MOST_OPEN]
+    ]
+
+
+def _lines(path: Path, first: int = 0) -> list[str]:
+    """From line `first` on, which counts from the end where it is negative; none where the file
+    cannot be read. A line that a terminal drew over and over is the last that it showed."""
+    try:
+        text = read_bytes(path).decode("utf-8", errors="replace")
+    except Unreadable:
+        return []
+    lines = [line.rpartition("\r")[2] for line in text.replace("\r\n", "\n").split("\n")]
+    kept = [line[:MOST_LETTERS] for line in lines if line.strip()][first:]
+    while sum(map(len, kept)) > MOST_LETTERS:
+        kept.pop(0 if first else -1)
+    return kept
+
+
+def _curves(one: SectionReport, run: Run) -> list[Curve]:
+    losses, weights = one.recorded.losses(run), one.recorded.weights(run)
+    if is_many(run.domains):
+        losses = pd.DataFrame({"worst": losses.max(axis=1), "median": losses.median(axis=1)})
+        weights = pd.DataFrame({"largest": weights.max(axis=1)})
+    curves = {f"training loss{one.recorded.unit}": losses, "weight p": weights}
+    return [_curve(title, frame) for title, frame in curves.items() if len(frame) > 1]
+
+
+def _curve(title: str, frame: pd.DataFrame) -> Curve:
+    thin = frame.iloc[np.linspace(0, len(frame) - 1, min(len(frame), MOST_POINTS)).astype(int)]
+    low, high = float(thin.to_numpy().min()), float(thin.to_numpy().max())
+    x = (thin.index.to_numpy(float) - thin.index[0]) / (thin.index[-1] - thin.index[0])
+    lines = []
+    for place, (name, values) in enumerate(thin.items()):
+        y = (high - values.to_numpy(float)) / (high - low or math.inf)
+        points = zip(np.rint(WIDTH * x), np.rint(HEIGHT * y), strict=True)
+        drawn = " ".join(f"{right:g},{down:g}" for right, down in points)
+        colour, last = str(place_style(place)["color"]), f"{values.iloc[-1]:.3g}"
+        lines.append(Line(str(name), colour, drawn, last))
+    return Curve(title, f"{low:.3g}", f"{high:.3g}", lines)
