@@ -15,7 +15,7 @@ from robustmd import fonts
 from robustmd.domains.sheet import draw_sheet
 from robustmd.report import style
 from robustmd.report.aggregate import sections
-from robustmd.report.figures import draw_all, image_bytes
+from robustmd.report.figures import FigureData, draw_all, image_bytes
 from robustmd.runs.reader import collect
 
 
@@ -70,6 +70,7 @@ def drawn(outputs):
         regrets=(),
         front=None,
     )
+    report.recorded = FigureData(report)
     return list(draw_all(report))
 
 

@@ -9,15 +9,19 @@ from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import DrawnFile, Report, SectionReport, problems_sheet
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.licences import licences_of, may_be_shown
-from robustmd.report.names import clean, domains_text, is_many, some_text
+from robustmd.report.names import MOST_NAMED, clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
 from robustmd.report.run_details import opened
 from robustmd.report.run_list import entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
 from robustmd.report.sheet import NOTHING, VERDICTS, WARNED, Field, Sheet, field, make_sheet
+from robustmd.report.style import place_style
 
-STYLE, SCRIPT = asset("style.css"), asset("page.js")
+LINES = "".join(
+    f".line{place}{{color:{place_style(place)['color']}}}" for place in range(MOST_NAMED)
+)  # the domains' in the curves of one run
+STYLE, SCRIPT = asset("style.css") + LINES, asset("page.js")
 Figures = Mapping[str, Sequence[DrawnFile]]
 
 
@@ -86,7 +90,8 @@ def protocol(one: SectionReport) -> str:
         f"n = {n} seeds a row. Numbers are of {one.table.selection.words}. "
         f"±: {'none (n = 1)' if n == '1' else SPREAD_WORDS[one.table.spread]}. "
         f"Intervals: 95 % t, paired by seed. In all rows: {shared or 'nothing shared'}. "
-        f"{_sizes(one.section)}{_experiments(one.section)}Device: {', '.join(sorted({row.device for row in one.compute}))}. "
+        f"{_sizes(one.section)}{_experiments(one.section)}"
+        f"Device: {', '.join(sorted({row.device for row in one.compute}))}. "
         f"Compute: {at_least}{seconds_text(sum(row.seconds for row in one.compute))} in "
         f"{sum(row.runs for row in one.compute)} runs, unfinished ones included."
     )
@@ -106,7 +111,7 @@ def _sizes(section: Section) -> str:
 def _experiments(section: Section) -> str:
     """Those that the runs were made for, of which a table brings together all on its ground."""
     counts = Counter(run.experiment or "none" for run in section.runs)
-    listed = (f"{clean(name)} ({count} runs)" for name, count in counts.most_common())
+    listed = (f"{clean(name)} (runs: {count})" for name, count in counts.most_common())
     return f"Experiments: {', '.join(listed)}. " if {*counts} != {"none"} else ""
 
 

@@ -14,7 +14,7 @@ from robustmd.report.content import (
     table_files,
 )
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures import draw_all, image_bytes, shown_size, vector
+from robustmd.report.figures import draw_all, image_bytes, in_parts, shown_size
 from robustmd.report.manifest import LIST, list_text, remove_stale
 from robustmd.report.page import page_html, page_markdown
 from robustmd.report.renderers import FILES, to_csv
@@ -112,7 +112,7 @@ def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Pa
         files.append(_write(folder / f"{figure.name}.png", png))
         files.append(_write(folder / f"{figure.name}.pdf", image_bytes(figure.figure, "pdf")))
         size = shown_size(figure.figure)
-        own = vector(figure.figure, f"{one.section.folder}-{figure.name}")
+        own = in_parts(figure.figure, f"{one.section.folder}-{figure.name}")
         drawn.append(DrawnFile(*words, png, *size, own))
     return drawn, files
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from robustmd.report.content import SectionReport
+from robustmd.report.figures.lines import thinned
 from robustmd.report.names import is_many
 from robustmd.report.run_list import RunEntry
-from robustmd.report.style import place_style
 from robustmd.runs import files
 from robustmd.runs.run import Run
 from robustmd.runs.untrusted import Unreadable, read_bytes
@@ -19,7 +19,7 @@ from robustmd.runs.untrusted import Unreadable, read_bytes
 MOST_OPEN = 200  # runs of a table: of more the list has links alone
 MOST_LETTERS = 4000  # of a file
 LOG_LINES = 12
-MOST_POINTS = 40  # of a line
+MOST_POINTS = 25  # of a line
 WIDTH, HEIGHT = 320, 80  # of a curve's plane
 
 
@@ -27,7 +27,6 @@ class Line(NamedTuple):
     """`points`: "0,80 8,75", in the plane; `last`: the value at the end."""
 
     name: str
-    colour: str
     points: str
     last: str
 
@@ -87,14 +86,13 @@ def _curves(one: SectionReport, run: Run) -> list[Curve]:
 
 
 def _curve(title: str, frame: pd.DataFrame) -> Curve:
-    thin = frame.iloc[np.linspace(0, len(frame) - 1, min(len(frame), MOST_POINTS)).astype(int)]
+    thin = thinned(frame, MOST_POINTS)
     low, high = float(thin.to_numpy().min()), float(thin.to_numpy().max())
     x = (thin.index.to_numpy(float) - thin.index[0]) / (thin.index[-1] - thin.index[0])
     lines = []
-    for place, (name, values) in enumerate(thin.items()):
+    for name, values in thin.items():
         y = (high - values.to_numpy(float)) / (high - low or math.inf)
         points = zip(np.rint(WIDTH * x), np.rint(HEIGHT * y), strict=True)
         drawn = " ".join(f"{right:g},{down:g}" for right, down in points)
-        colour, last = str(place_style(place)["color"]), f"{values.iloc[-1]:.3g}"
-        lines.append(Line(str(name), colour, drawn, last))
+        lines.append(Line(str(name), drawn, f"{values.iloc[-1]:.3g}"))
     return Curve(title, f"{low:.3g}", f"{high:.3g}", lines)

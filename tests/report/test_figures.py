@@ -11,7 +11,7 @@ from inside import assert_inside
 from PIL import Image
 
 from robustmd.report.aggregate import sections
-from robustmd.report.figures import draw_all, image_bytes
+from robustmd.report.figures import FigureData, draw_all, image_bytes
 from robustmd.report.figures.bars import mean_parts
 from robustmd.report.figures.drawing import chosen
 from robustmd.report.figures.lines import band
@@ -39,6 +39,7 @@ def drawn_of(outputs, spread="std"):
         regrets=regret_rows(section),
         front=front(section),
     )
+    report.recorded = FigureData(report)
     return {drawn.name: drawn for drawn in draw_all(report)}
 
 

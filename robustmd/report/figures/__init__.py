@@ -16,14 +16,14 @@ from robustmd import fonts
 from robustmd.report.figures import bars, examples, lam, losses, planes, weights
 from robustmd.report.figures.drawing import Drawing, image_bytes, shown_size
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.figures.vector import Vector, vector
+from robustmd.report.figures.vector import Vector, in_parts
 from robustmd.report.names import clean
 from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "shown_size", "vector"]
+__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "in_parts", "shown_size"]
 
 FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,

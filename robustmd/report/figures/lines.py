@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
 PANEL = (4.2, 2.9)  # inches
-MOST_POINTS = 150  # of a line: more cannot be seen, and would make PDF and page heavy
+MOST_POINTS = 120  # of a line: more cannot be seen, and would make PDF and page heavy
 # Without batch_loss, which is empty for a domain that an iteration did not draw.
 COLUMNS = {"iteration": int, "domain": str, "weight": float}
 MOST_OF_BAND = 100  # points of its edges
@@ -128,11 +128,12 @@ class FigureData:
         return with_counts([line for line in found if line is not None])
 
     def line(self, group: Group, values: Values, label: str, style: Style) -> Line | None:
-        """Of the group's runs that have any value, at the iterations that all of those have."""
+        """Of the group's runs that have any value, at the iterations that all of those have, of
+        which `MOST_POINTS` are drawn."""
         by_seed = {run.seed: found for run in group.runs if len(found := values(run))}
         if not by_seed:
             return None
-        whole = pd.concat(by_seed, axis=1, join="inner")
+        whole = thinned(pd.concat(by_seed, axis=1, join="inner"))
         return Line(label, band(whole, self.kind), len(by_seed), style)
 
     def drawing(
@@ -182,8 +183,12 @@ def _read_weights(run: Run) -> pd.DataFrame:
     sound = frame[frame["domain"].isin(run.domains) & np.isfinite(frame["weight"])]
     last = sound.drop_duplicates(["iteration", "domain"], keep="last")
     table = last.pivot(index="iteration", columns="domain", values="weight")
-    whole = table.reindex(columns=list(run.domains)).dropna()  # ascending in iteration
-    return whole.iloc[np.linspace(0, len(whole) - 1, min(len(whole), MOST_POINTS)).astype(int)]
+    return thinned(table.reindex(columns=list(run.domains)).dropna())  # ascending in iteration
+
+
+def thinned(frame: pd.DataFrame, most: int = MOST_POINTS) -> pd.DataFrame:
+    """At most so many rows, evenly from the first to the last."""
+    return frame.iloc[np.linspace(0, len(frame) - 1, min(len(frame), most)).astype(int)]
 
 
 def band(by_seed: pd.DataFrame, kind: SpreadKind) -> pd.DataFrame:

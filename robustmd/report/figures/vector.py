@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
@@ -27,6 +27,7 @@ HREF = "{http://www.w3.org/1999/xlink}href"
 MARKS = ("line", "band", "key")  # what begins the id of an artist that the page can find
 KEPT = re.compile(r"(fill|stroke|opacity|text-anchor|font-size|clip-path|mix)[\w-]*")
 WIDE = 400  # pixels, of which more are half of a wide page
+LOOKS: dict[Any, Any] = {"svg.fonttype": "none", "path.simplify": False}  # values are read off it
 ROOM = 3.0  # points around what is cut out
 
 
@@ -37,17 +38,16 @@ class Vector(NamedTuple):
     keys: tuple[tuple[str, Markup], ...]
 
 
-def vector(figure: Figure, name: str) -> Vector | None:
+def in_parts(figure: Figure, name: str) -> Vector | None:
     """The figure in parts; None where it holds pictures or too many points. `name` is its own on
-    the page. Hatches are left out: their SVG is large. To be called after the figure's files were made,
-    which settles where everything lies: each panel gets the labels that panels have in common."""
+    the page. Hatches are left out: their SVG is large. To be called when the figure's files are
+    made, which settles where all lies: each panel gets the labels that panels have in common."""
     axes = figure.axes
     if any(axis.images for axis in axes):
         return None
     figure.set_dpi(POINTS)
     out = io.BytesIO()
-    with figure_style(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        mpl.rcParams["path.simplify"] = False  # the page reads values off the points
+    with figure_style(), mpl.rc_context(LOOKS | {"svg.hashsalt": name}):
         figure.set_layout_engine("none")  # a panel stays as large as it is in the file
         for place, axis in enumerate(axes):
             axis.set_gid(f"panel {place}")
@@ -59,7 +59,8 @@ def vector(figure: Figure, name: str) -> Vector | None:
     panels = []
     for place, axis in enumerate(axes):
         found = source.part(f"panel {place}", axis.get_tightbbox() or axis.bbox)
-        found.attrib |= {"role": "img", "aria-label": axis.get_title() or name}
+        title = " ".join(axis.get_title().replace(r"\$", "$").split())
+        found.attrib |= {"role": "img", "aria-label": title or name}
         if any("data-line" in element.attrib for element in found.iter()):
             found.attrib |= {"tabindex": "0", **_scales(axis, figure.bbox.height)}
         panels.append(_text(found))

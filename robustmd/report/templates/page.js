@@ -42,11 +42,10 @@ for (const group of all(document, ".methods")) {
     }
   };
   for (const button of buttons) toggled(button, show);
-  group.hidden = false;
+  group.hidden = buttons.length < 2;
 }
 
 // Figures: an entry of the legend hides its curve, and shows its value where the pointer is.
-const SVG = "http://www.w3.org/2000/svg";
 function points(group) {  // [[x, y], …] in the plane of the image
   const numbers = group.querySelector("path").getAttribute("d").match(/-?[\d.]+/g).map(Number);
   return numbers.flatMap((x, i) => (i % 2 ? [] : [[x, numbers[i + 1]]]));
@@ -64,7 +63,7 @@ function readable(svg, keys, place) {
   const [xOf, yOf] = [scale(svg.dataset.x), scale(svg.dataset.y)];
   const [top, bottom] = svg.dataset.y.split(" ").map(Number);
   const lines = all(svg, "[data-line]").map((g) => [g, points(g), keys.get(g.dataset.line)]);
-  const cursor = document.createElementNS(SVG, "path");
+  const cursor = document.createElementNS(svg.namespaceURI, "path");
   cursor.classList.add("cursor");
   svg.append(cursor);
   let at = null;
