@@ -17,27 +17,20 @@ from robustmd.runs.run import Run
 from robustmd.runs.untrusted import Unreadable, read_bytes
 
 MOST_OPEN = 200  # runs of a table: of more the list has links alone
-MOST_LETTERS = 4000  # of a file
-LOG_LINES = 12
+MOST_LETTERS = 400  # of a line
+CONFIG_LINES, LOG_LINES = 200, 12
 MOST_POINTS = 25  # of a line
 WIDTH, HEIGHT = 320, 80  # of a curve's plane
 
 
-class Line(NamedTuple):
-    """`points`: "0,80 8,75", in the plane; `last`: the value at the end."""
-
-    name: str
-    points: str
-    last: str
-
-
 class Curve(NamedTuple):
-    """Lines over the iterations, all on one scale from `low` to `high`."""
+    """Lines over the iterations on one scale from `low` to `high`: each (name, its points in the
+    plane as "0,80 8,75", the value at its end)."""
 
     title: str
-    low: str
-    high: str
-    lines: Sequence[Line]
+    low: float
+    high: float
+    lines: Sequence[tuple[str, str, float]]
 
 
 class Opened(NamedTuple):
@@ -55,25 +48,22 @@ def opened(one: SectionReport) -> list[Opened]:
         Opened(
             entry,
             _curves(one, entry.run) if entry.run and not entry.reason else [],
-            _lines(entry.path / files.CONFIG),
-            _lines(entry.path / files.LOG, -LOG_LINES),
+            _lines(entry.path / files.CONFIG)[:CONFIG_LINES],
+            _lines(entry.path / files.LOG)[-LOG_LINES:],
         )
         for entry in one.entries[:MOST_OPEN]
     ]
 
 
-def _lines(path: Path, first: int = 0) -> list[str]:
-    """From line `first` on, which counts from the end where it is negative; none where the file
-    cannot be read. A line that a terminal drew over and over is the last that it showed."""
+def _lines(path: Path) -> list[str]:
+    """Those that are not empty, of a line that a terminal drew over and over what it showed last;
+    none where the file cannot be read."""
     try:
         text = read_bytes(path).decode("utf-8", errors="replace")
     except Unreadable:
         return []
-    lines = [line.rpartition("\r")[2] for line in text.replace("\r\n", "\n").split("\n")]
-    kept = [line[:MOST_LETTERS] for line in lines if line.strip()][first:]
-    while sum(map(len, kept)) > MOST_LETTERS:
-        kept.pop(0 if first else -1)
-    return kept
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return [line[:MOST_LETTERS] for line in lines if line.strip()]
 
 
 def _curves(one: SectionReport, run: Run) -> list[Curve]:
@@ -88,11 +78,10 @@ def _curves(one: SectionReport, run: Run) -> list[Curve]:
 def _curve(title: str, frame: pd.DataFrame) -> Curve:
     thin = thinned(frame, MOST_POINTS)
     low, high = float(thin.to_numpy().min()), float(thin.to_numpy().max())
-    x = (thin.index.to_numpy(float) - thin.index[0]) / (thin.index[-1] - thin.index[0])
+    x = WIDTH * (thin.index - thin.index[0]) / (thin.index[-1] - thin.index[0])
     lines = []
     for name, values in thin.items():
-        y = (high - values.to_numpy(float)) / (high - low or math.inf)
-        points = zip(np.rint(WIDTH * x), np.rint(HEIGHT * y), strict=True)
-        drawn = " ".join(f"{right:g},{down:g}" for right, down in points)
-        lines.append(Line(str(name), drawn, f"{values.iloc[-1]:.3g}"))
-    return Curve(title, f"{low:.3g}", f"{high:.3g}", lines)
+        y = HEIGHT * (high - values) / (high - low or math.inf)
+        points = " ".join(f"{a:g},{b:g}" for a, b in zip(np.rint(x), np.rint(y), strict=True))
+        lines.append((str(name), points, float(values.iloc[-1])))
+    return Curve(title, low, high, lines)

@@ -47,6 +47,20 @@ def test_rows_are_told_apart_by_what_changes_a_number(outputs, labels, changes, 
     assert labels() == expected
 
 
+def test_a_name_holds_three_settings_and_a_number(outputs, labels):
+    for seed, lam in enumerate((1.0, 2.0, 2.0)):
+        training = {"learning_rate": 0.1, "momentum": 0.8 if seed < 2 else 0.7, "clip_norm": lam}
+        outputs.run("opt", seed, folder=str(seed), settings={"lam": lam}, training=training)
+    outputs.run("even", training={"learning_rate": 0.2})
+    named = "learning_rate=0.1 momentum"
+    assert labels() == [
+        "even learning_rate=0.2 momentum=0.9 clip_norm=null",
+        f"opt λ=1 {named}=0.8 … (1)",
+        f"opt λ=2 {named}=0.7 … (2)",
+        f"opt λ=2 {named}=0.8 … (3)",
+    ]
+
+
 def test_what_changes_no_number_changes_no_row(outputs, labels):
     outputs.run("even", 0)
     path = outputs.run("even", 1, folder="1") / "config.yaml"

@@ -1,6 +1,7 @@
 """Metrics beside loss and accuracy: the table equals what the runs' files say, by hand."""
 
 import csv
+import json
 
 import pytest
 
@@ -64,3 +65,20 @@ def test_what_a_record_says_wrongly_of_a_metric_makes_no_row(outputs, tmp_path, 
     measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}}, about)
     write_report(outputs.root, tmp_path / "report")
     assert not (tmp_path / "report" / "toy" / "metrics.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("targets", "beside"), [("classes", "beside loss and accuracy,"), ("numbers", "beside loss,")]
+)
+@pytest.mark.usefixtures("tables_only")
+def test_the_caption_says_what_else_is_measured(outputs, tmp_path, targets, beside):
+    path = measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}})
+    if targets == "numbers":
+        rows = [line.split(",") for line in (path / "metrics.csv").read_text().splitlines()]
+        kept = [",".join([*row[:5], "" if i else row[5], *row[6:]]) for i, row in enumerate(rows)]
+        (path / "metrics.csv").write_text("\n".join(kept) + "\n")
+    summary = json.loads((path / "summary.json").read_text())
+    summary["loss"] = {"name": "squared error", "unit": "", "targets": targets}
+    (path / "summary.json").write_text(json.dumps(summary))
+    page = write_report(outputs.root, tmp_path / "report").page.read_text()
+    assert f"what runs measured {beside} on the test sets" in page

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from robustmd.report.messages import messages
+from robustmd.report.renderers import to_latex, to_markdown
+from robustmd.report.table import build_table
 from robustmd.runs.reader import collect
 
 
@@ -46,3 +48,16 @@ def test_a_run_that_never_stops_talking_is_cut_short(outputs):
     lines = messages(collect(outputs.root).runs, "warnings")
     assert len(lines) == 51
     assert lines[-1] == "and 2,950 more warnings (1 of 1 run)"
+
+
+def test_rows_that_warn_of_the_same_share_a_line(outputs, section_of):
+    for method in ("even", "opt", "kl"):
+        said = ["weights drift"] if method != "opt" else ["weights drift", "stuck"]
+        outputs.run(method, extra={"warnings": said})
+    table = build_table(section_of())
+    assert table.warnings == (
+        "even, opt, kl: weights drift (1 of 1 run)",
+        "opt: stuck (1 of 1 run)",
+    )
+    assert to_markdown(table.sheet).count("weights drift") == 1
+    assert to_latex(table.sheet).count("weights drift") == 1

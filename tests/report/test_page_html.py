@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -201,6 +202,38 @@ def test_the_licences_are_printed(outputs, tmp_path):
 def test_what_a_template_shows_is_text(templates, shown):
     template = templates().from_string('<i title="{{ text }}">{{ text }}</i>')
     assert template.render(text='<b>"\u202e\n*') == shown
+
+
+@pytest.mark.slow
+def test_the_page_of_a_hundred_runs_is_small(outputs, tmp_path):
+    """Eight domains, whose curves are all drawn, and as much text as runs write."""
+    names = [f"domain {place}" for place in range(8)]
+    log = "2026-01-01 00:00:00 iteration 1000/2000: worst training loss 0.5000\n" * 30
+    for row in range(20):
+        for seed in range(5):
+            losses = [dict.fromkeys(names, 2.0 + np.sin(t / 9) + row / 50) for t in range(60)]
+            settings = {"lam": 1.0 + row, **{f"key_{i}": "a value" for i in range(40)}}
+            path = outputs.run(
+                "opt",
+                seed,
+                curve=[{n: v + i / 8 for i, (n, v) in enumerate(one.items())} for one in losses],
+                train=dict.fromkeys(names, (0.5, 80.0)),
+                settings=settings,
+                iterations=2000,
+                folder=f"{row:08d}",
+            )
+            noise = np.random.default_rng([row, seed]).dirichlet(np.full(8, 9.0), 400)
+            rows = [
+                f"{5 * t},{name},{weight:.6f},0.5"
+                for t, weights in enumerate(noise)
+                for name, weight in zip(names, weights, strict=True)
+            ]
+            text = "\n".join(["iteration,domain,weight,batch_loss", *rows])
+            (path / "weights.csv").write_text(f"{text}\n")
+            (path / "train.log").write_text(log)
+    page = write_report(outputs.root, tmp_path / "report").html
+    assert page.read_text("utf-8").count("<details class=") == 100
+    assert page.stat().st_size <= 2_000_000
 
 
 def test_the_same_runs_give_the_same_page(outputs, tmp_path):

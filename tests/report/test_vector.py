@@ -13,7 +13,7 @@ from robustmd.report.figures.bars import row_figure
 from robustmd.report.figures.lines import Line, Panel, band, line_figure
 from robustmd.report.style import figure_style, place_style
 
-EVIL = 'a&b_<i>"</g></svg><script>alert(1)</script>\u202e$x$'
+EVIL = 'url(#p) a&b_<i>"</g></svg><script>alert(1)</script>\u202e$x$'
 TAGS = {"svg", "g", "path", "use", "defs", "text", "clipPath", "rect"}
 SHOWN = EVIL.replace("\u202e", "\\u202e")  # what would turn the text is written out
 
@@ -46,9 +46,10 @@ def test_the_values_can_be_read_off_the_curves(log):
     for panel, mean in zip(parts.panels, means, strict=True):
         root = ET.fromstring(panel)
         (line,) = (one for one in root.iter("g") if "data-line" in one.attrib)
-        numbers = [float(one) for one in re.findall(r"-?[\d.]+", line.find("path").get("d"))]
-        np.testing.assert_allclose(scaled(root.get("data-x"), numbers[::2]), mean.index, atol=0.2)
-        found = scaled(root.get("data-y"), numbers[1::2])
+        steps = np.array(re.findall(r"-?[\d.]+", line.find("path").get("d")), float)
+        x, y = steps.reshape(-1, 2).cumsum(axis=0).T
+        np.testing.assert_allclose(scaled(root.get("data-x"), x), mean.index, atol=0.2)
+        found = scaled(root.get("data-y"), y)
         np.testing.assert_allclose(found, mean, rtol=1e-3, atol=0 if log else 1e-4)
         assert sum("data-band" in one.attrib for one in root.iter()) == 1
         assert root.get("data-name") == "iteration"
@@ -57,17 +58,13 @@ def test_the_values_can_be_read_off_the_curves(log):
 def test_labels_are_text_and_nothing_is_styled_in_place():
     parts = in_parts(made(EVIL)[0], "toy")
     assert [label for label, _ in parts.keys] == [f"{SHOWN}0", f"{SHOWN}1"]
-    ids = []
-    for text in (*parts.panels, *(sample for _, sample in parts.keys)):
-        root = ET.fromstring(text)
-        elements = [*root.iter()]
-        assert {one.tag for one in elements} <= TAGS
-        assert not any({"style", "class"} & {*one.attrib} for one in elements)
-        own = {one.get("id") for one in elements} - {None}
-        said = re.findall(r'(?:url\(|href=")#([^")]+)', text)
-        assert own == {*said}  # each id is of use, and what is referred to is in the part
-        ids += own
+    whole = [*parts.panels, *(sample for _, sample in parts.keys)]
+    elements = [one for text in whole for one in ET.fromstring(text).iter()]
+    assert {one.tag for one in elements} <= TAGS
+    assert not any({"style", "class"} & {*one.attrib} for one in elements)
+    ids = [one.get("id") for one in elements if "id" in one.attrib]
     assert len(ids) == len({*ids})
+    assert {*ids} == {*re.findall(r'(?:(?:clip-path|fill)="url\(|href=")#([^")]+)', "".join(whole))}
 
 
 def test_panels_stand_alone_with_the_names_of_their_rows():

@@ -7,17 +7,17 @@ content security policy allows. Text was made fit for a figure before and is esc
 
 import io
 import re
-from collections.abc import Iterator
-from copy import deepcopy
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
+import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import BboxBase
 
 from robustmd.report.style import figure_style
 
@@ -25,14 +25,15 @@ POINTS = 72  # an inch
 MOST_BYTES = 800_000  # of a figure: one with more is an image
 HREF = "{http://www.w3.org/1999/xlink}href"
 MARKS = ("line", "band", "key")  # what begins the id of an artist that the page can find
-KEPT = re.compile(r"(fill|stroke|opacity|text-anchor|font-size|clip-path|mix)[\w-]*")
+KEPT = re.compile(r"(fill|stroke|opacity|text-anchor|font-size|clip-path)[\w-]*")
 WIDE = 400  # pixels, of which more are half of a wide page
 LOOKS: dict[Any, Any] = {"svg.fonttype": "none", "path.simplify": False}  # values are read off it
 ROOM = 3.0  # points around what is cut out
 
 
 class Vector(NamedTuple):
-    """`keys`: (label, sample) of each entry of the legend."""
+    """`keys`: (label, sample) of each entry of the legend. All are of one page: what one refers to
+    may stand in another."""
 
     panels: tuple[Markup, ...]
     keys: tuple[tuple[str, Markup], ...]
@@ -45,128 +46,100 @@ def in_parts(figure: Figure, name: str) -> Vector | None:
     axes = figure.axes
     if any(axis.images for axis in axes):
         return None
+    figure.set_layout_engine("none")  # a panel stays as large as it is in the file
     figure.set_dpi(POINTS)
+    for place, axis in enumerate(axes):
+        axis.set_gid(f"panel {place}")
+        axis.tick_params(labelleft=True, labelbottom=True)
+    for patch in figure.findobj(Patch):
+        patch.set_hatch("")
     out = io.BytesIO()
     with figure_style(), mpl.rc_context(LOOKS | {"svg.hashsalt": name}):
-        figure.set_layout_engine("none")  # a panel stays as large as it is in the file
-        for place, axis in enumerate(axes):
-            axis.set_gid(f"panel {place}")
-            axis.tick_params(labelleft=True, labelbottom=True)
-        for patch in figure.findobj(Patch):
-            patch.set_hatch("")
         figure.savefig(out, format="svg", metadata={"Date": None})
-    source = _Source(ET.fromstring(out.getvalue()), name, figure.bbox.height)
+    root, height = ET.fromstring(out.getvalue()), figure.bbox.height
+    by_id = {one.get("id", ""): one for one in root.iter()}
+    for defs in root.findall("{*}defs"):
+        by_id["panel 0"].extend(defs.findall("{*}clipPath"))
+        root.remove(defs)
+    wanted = {*re.findall(r'(?:url\(|href=")#([^")]+)', out.getvalue().decode("utf-8"))}
+    for element in root.iter():
+        _plain(element, name, wanted)
     panels = []
     for place, axis in enumerate(axes):
-        found = source.part(f"panel {place}", axis.get_tightbbox() or axis.bbox)
         title = " ".join(axis.get_title().replace(r"\$", "$").split())
-        found.attrib |= {"role": "img", "aria-label": title or name}
-        if any("data-line" in element.attrib for element in found.iter()):
-            found.attrib |= {"tabindex": "0", **_scales(axis, figure.bbox.height)}
-        panels.append(_text(found))
+        about = {"role": "img", "aria-label": title or name, **_scales(axis, height)}
+        box = axis.get_tightbbox() or axis.bbox
+        panels.append(_cut(by_id[f"panel {place}"], box, height, about))
     keys = []
     for handle in (one for legend in figure.legends for one in legend.legend_handles if one):
-        gid = str(handle.get_gid())
-        keys.append((gid.partition(" ")[2], _text(source.part(gid, handle.get_window_extent()))))
+        sample = by_id[str(handle.get_gid())]
+        keys.append((sample.attrib["data-key"], _cut(sample, handle.get_window_extent(), height)))
     return Vector(tuple(panels), tuple(keys)) if sum(map(len, panels)) <= MOST_BYTES else None
 
 
 def _scales(axis: Axes, height: float) -> dict[str, str]:
     """Of either direction: where its ends lie in the SVG, the values there, and its scale."""
-    box = axis.get_window_extent()
-    ends = {"x": (box.x0, box.x1), "y": (height - box.y0, height - box.y1)}
-    limits = {
-        "x": (*axis.get_xlim(), axis.get_xscale()),
-        "y": (*axis.get_ylim(), axis.get_yscale()),
-    }
-    found = {
-        f"data-{one}": " ".join(map(str, (*(f"{end:.3f}" for end in ends[one]), *limits[one])))
-        for one in ends
-    }
-    return found | {"data-name": axis.get_xlabel()}
+    if not any(str(line.get_gid()).startswith("line ") for line in axis.lines):
+        return {}
+    (left, right), (low, high) = axis.bbox.intervalx, height - axis.bbox.intervaly
+    x = left, right, *axis.get_xlim(), axis.get_xscale()
+    y = low, high, *axis.get_ylim(), axis.get_yscale()
+    found = {"data-x": " ".join(map(str, x)), "data-y": " ".join(map(str, y))}
+    return found | {"data-name": axis.get_xlabel(), "tabindex": "0"}
 
 
-class _Source:
-    """matplotlib's SVG, from which parts are cut."""
-
-    def __init__(self, root: ET.Element, name: str, height: float) -> None:
-        self.name, self.height, self.count = name, height, 0
-        self.by_id = _by_id(root)
-
-    def part(self, gid: str, box: Bbox) -> ET.Element:
-        """What has this id, with all that it refers to, as an SVG of its own around `box`."""
-        x, y = box.x0 - ROOM, self.height - box.y1 - ROOM
-        size = box.width + 2 * ROOM, box.height + 2 * ROOM
-        width, height = (f"{80 * length / POINTS:.0f}" for length in size)
-        view = f"{x:.2f} {y:.2f} {size[0]:.2f} {size[1]:.2f}"
-        found = ET.Element("svg", {"viewBox": view, "width": width, "height": height})
-        if float(width) > WIDE:
-            found.set("class", "wide")
-        found.append(deepcopy(self.by_id[gid]))
-        self._own(found)
-        for element in found.iter():
-            _plain(element)
-        _flatten(found)
-        return found
-
-    def _own(self, part: ET.Element) -> None:
-        """Brings what is referred to into the part, under ids that the page has once."""
-        there = _by_id(part)
-        names: dict[str, str] = {}
-        waiting = [*part.iter()]
-        while waiting:
-            element = waiting.pop()
-            for key, wanted in [*_references(element)]:
-                if wanted not in names:
-                    self.count += 1
-                    names[wanted] = f"{self.name}-{self.count}"
-                    if wanted not in there:
-                        there[wanted] = deepcopy(self.by_id[wanted])
-                        ET.SubElement(part, "defs").append(there[wanted])
-                        waiting += there[wanted].iter()
-                element.set(key, element.attrib[key].replace(wanted, names[wanted]))
-        for gid, element in there.items():
-            kind, _, label = gid.partition(" ")
-            del element.attrib["id"]
-            if gid in names:
-                element.set("id", names[gid])
-            elif kind in MARKS:
-                element.set(f"data-{kind}", label)
+def _cut(
+    element: ET.Element, box: BboxBase, height: float, about: Mapping[str, str] = {}
+) -> Markup:
+    """An SVG of its own around `box`."""
+    x, y = box.x0 - ROOM, height - box.y1 - ROOM
+    size = box.width + 2 * ROOM, box.height + 2 * ROOM
+    pixels = [round(80 * length / POINTS) for length in size]
+    view = " ".join(f"{number:.2f}" for number in (x, y, *size))
+    shape = {"viewBox": view, "width": f"{pixels[0]}", "height": f"{pixels[1]}", **about}
+    found = ET.Element("svg", shape | ({"class": "wide"} if pixels[0] > WIDE else {}))
+    found.append(element)
+    _flatten(found)
+    return Markup(ET.tostring(found, encoding="unicode"))  # escaped by the writer
 
 
-def _by_id(root: ET.Element) -> dict[str, ET.Element]:
-    return {name: one for one in root.iter() if (name := one.get("id"))}
-
-
-def _references(element: ET.Element) -> Iterator[tuple[str, str]]:
-    """(attribute, id) of what an element refers to."""
-    for key, value in element.attrib.items():
-        if key == HREF and value.startswith("#"):
-            yield key, value[1:]
-        elif (found := re.search(r"url\(#([^)]+)\)", value)) is not None:
-            yield key, found[1]
-
-
-def _plain(element: ET.Element) -> None:
-    """Without name spaces, styles, and digits that nobody sees."""
+def _plain(element: ET.Element, name: str, wanted: Iterable[str]) -> None:
+    """Without name spaces, styles, ids that nothing refers to, and digits that nobody sees."""
     element.tag = element.tag.rpartition("}")[2]
-    if HREF in element.attrib:
-        element.set("href", element.attrib.pop(HREF))
-    for part in element.attrib.pop("style", "").split(";"):
+    element.text, element.tail = (element.text or "").strip() or None, None
+    found, own = element.attrib.copy(), element.attrib
+    own.clear()
+    gid = found.pop("id", "")
+    kind, _, label = gid.partition(" ")
+    if gid in wanted:
+        own["id"] = f"{name}-{gid}"
+    elif kind in MARKS:
+        own[f"data-{kind}"] = label
+    for part in found.pop("style", "").split(";"):
         key, _, value = (text.strip() for text in part.partition(":"))
         if KEPT.fullmatch(key):
-            element.set(key, value)
+            own[key] = value
         elif key == "font" and (size := re.search(r"[\d.]+px", value)):
-            element.set("font-size", size[0])
-    for key, value in element.attrib.items():
-        if key in ("d", "transform", "x", "y"):
-            short = re.sub(r"-?\d+\.\d+", lambda found: f"{round(float(found[0]), 2):g}", value)
-            curved = set(short) & set("CQ")  # after M and L alone is a pair of numbers a line
-            element.set(key, short if curved else " ".join(short.replace(" L ", " ").split()))
-    if element.get("transform", "").startswith("rotate(-0 "):
-        del element.attrib["transform"]
-    element.text = (element.text or "").strip() or None
-    element.tail = None
+            own["font-size"] = size[0]
+    for key, value in found.items():
+        if key == HREF:
+            own["href"] = value.replace("#", f"#{name}-")
+        elif key == "d" and re.fullmatch(r"M[^A-Z]*(L[^A-Z]*)+", value):
+            own[key] = _steps(value)
+        elif key in ("d", "transform", "x", "y"):
+            own[key] = re.sub(r"-?\d+\.\d+", lambda n: f"{round(float(n[0]), 2):g}", value)
+        else:
+            own[key] = value.replace("url(#", f"url(#{name}-")
+    if own.get("transform", "").startswith("rotate(-0 "):
+        del own["transform"]
+
+
+def _steps(line: str) -> str:
+    """ "M10 20l3 -1 4 0": from its first point on by steps, which are shorter than places."""
+    points = np.array(re.findall(r"-?[\d.]+", line), float).round(2).reshape(-1, 2)
+    first, *steps = np.diff(points, axis=0, prepend=0.0).round(2)
+    texts = [" ".join(f"{x:g} {y:g}" for x, y in some) for some in ([first], steps)]
+    return f"M{'l'.join(texts)}{'z' if line.rstrip().endswith('z') else ''}"
 
 
 def _flatten(element: ET.Element) -> None:
@@ -175,7 +148,3 @@ def _flatten(element: ET.Element) -> None:
         _flatten(child)
     inner = [[*one] if one.tag == "g" and not one.attrib else [one] for one in element]
     element[:] = [one for several in inner for one in several]
-
-
-def _text(element: ET.Element) -> Markup:
-    return Markup(ET.tostring(element, encoding="unicode"))  # escaped by the writer

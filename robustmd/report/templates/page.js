@@ -46,9 +46,9 @@ for (const group of all(document, ".methods")) {
 }
 
 // Figures: an entry of the legend hides its curve, and shows its value where the pointer is.
-function points(group) {  // [[x, y], …] in the plane of the image
-  const numbers = group.querySelector("path").getAttribute("d").match(/-?[\d.]+/g).map(Number);
-  return numbers.flatMap((x, i) => (i % 2 ? [] : [[x, numbers[i + 1]]]));
+function points(group) {  // [[x, y], …] in the plane of the image, of a path by steps
+  const at = [0, 0], numbers = group.querySelector("path").getAttribute("d").match(/-?[\d.]+/g);
+  return numbers.flatMap((step, i) => ((at[i % 2] += Number(step)), i % 2 ? [[...at]] : []));
 }
 function scale(text) {  // "from to low high linear": a place's value
   const [from, to, low, high, kind] = text.split(" ").map((word, i) => (i < 4 ? Number(word) : word));
