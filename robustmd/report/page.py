@@ -12,7 +12,7 @@ from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import MOST_NAMED, clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
-from robustmd.report.run_details import opened
+from robustmd.report.run_details import MOST_OPEN, config_lines, log_lines, run_curves
 from robustmd.report.run_list import entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
 from robustmd.report.sheet import NOTHING, VERDICTS, WARNED, Field, Sheet, field, make_sheet
@@ -154,7 +154,9 @@ _FUNCTIONS = (
     entries_sheet,
     problems_sheet,
     settings_sheet,
-    opened,
+    run_curves,
+    config_lines,
+    log_lines,
 )
 _VALUES: dict[str, object] = {function.__name__: function for function in _FUNCTIONS}
-_VALUES |= {"STYLE": STYLE, "SCRIPT": SCRIPT, "WARNED": WARNED}
+_VALUES |= {"STYLE": STYLE, "SCRIPT": SCRIPT, "MOST_OPEN": MOST_OPEN, "WARNED": WARNED}

@@ -13,7 +13,6 @@ from robustmd.report.figures.lines import thinned
 from robustmd.report.names import is_many
 from robustmd.report.run_list import RunEntry
 from robustmd.runs import files
-from robustmd.runs.run import Run
 from robustmd.runs.untrusted import Unreadable, read_bytes
 
 MOST_OPEN = 200  # runs of a table: of more the list has links alone
@@ -33,26 +32,14 @@ class Curve(NamedTuple):
     lines: Sequence[tuple[str, str, float]]
 
 
-class Opened(NamedTuple):
-    """Lines of text are as the files have them: anybody's."""
-
-    entry: RunEntry
-    curves: Sequence[Curve]
-    config: Sequence[str]
-    log: Sequence[str]
+def config_lines(entry: RunEntry) -> list[str]:
+    """config.yaml; like the log, it is anybody's text."""
+    return _lines(entry.path / files.CONFIG)[:CONFIG_LINES]
 
 
-def opened(one: SectionReport) -> list[Opened]:
-    """Every run directory of the table, with what there is to show of it."""
-    return [
-        Opened(
-            entry,
-            _curves(one, entry.run) if entry.run and not entry.reason else [],
-            _lines(entry.path / files.CONFIG)[:CONFIG_LINES],
-            _lines(entry.path / files.LOG)[-LOG_LINES:],
-        )
-        for entry in one.entries[:MOST_OPEN]
-    ]
+def log_lines(entry: RunEntry) -> list[str]:
+    """The end of the log."""
+    return _lines(entry.path / files.LOG)[-LOG_LINES:]
 
 
 def _lines(path: Path) -> list[str]:
@@ -66,7 +53,11 @@ def _lines(path: Path) -> list[str]:
     return [line[:MOST_LETTERS] for line in lines if line.strip()]
 
 
-def _curves(one: SectionReport, run: Run) -> list[Curve]:
+def run_curves(one: SectionReport, entry: RunEntry) -> list[Curve]:
+    """Training losses and weights of a run that is in the table."""
+    run = entry.run
+    if run is None or entry.reason:
+        return []
     losses, weights = one.recorded.losses(run), one.recorded.weights(run)
     if is_many(run.domains):
         losses = pd.DataFrame({"worst": losses.max(axis=1), "median": losses.median(axis=1)})

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from robustmd.report import run_details
+from robustmd.report import page
 from robustmd.report.page import policy
 from robustmd.report.renderers import html_templates, markdown_templates
 from robustmd.report.report import write_report
@@ -129,7 +129,7 @@ def test_every_run_opens_to_its_curves_config_and_log(report):
 
 
 def test_of_very_many_runs_the_first_open(outputs, tmp_path, monkeypatch, tables_only):
-    monkeypatch.setattr(run_details, "MOST_OPEN", 2)
+    monkeypatch.setitem(page._VALUES, "MOST_OPEN", 2)
     for seed in range(3):
         outputs.run("even", seed)
     text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")

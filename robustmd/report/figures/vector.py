@@ -99,7 +99,6 @@ def _cut(
     shape = {"viewBox": view, "width": f"{pixels[0]}", "height": f"{pixels[1]}", **about}
     found = ET.Element("svg", shape | ({"class": "wide"} if pixels[0] > WIDE else {}))
     found.append(element)
-    _flatten(found)
     return Markup(ET.tostring(found, encoding="unicode"))  # escaped by the writer
 
 
@@ -140,11 +139,3 @@ def _steps(line: str) -> str:
     first, *steps = np.diff(points, axis=0, prepend=0.0).round(2)
     texts = [" ".join(f"{x:g} {y:g}" for x, y in some) for some in ([first], steps)]
     return f"M{'l'.join(texts)}{'z' if line.rstrip().endswith('z') else ''}"
-
-
-def _flatten(element: ET.Element) -> None:
-    """Groups that say nothing give way to what is in them."""
-    for child in element:
-        _flatten(child)
-    inner = [[*one] if one.tag == "g" and not one.attrib else [one] for one in element]
-    element[:] = [one for several in inner for one in several]
