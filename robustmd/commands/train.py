@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import RunMode
@@ -96,6 +97,8 @@ def main(arguments: Sequence[str]) -> int:
 
     for plugin in (RowsSweeper, OptunaSweeper, SideBySide):  # it finds them in a wheel alone
         Plugins.instance().register(plugin)
+    # hydra-optuna-sweeper, where it is installed, has a schema of this name, which ours is not of.
+    ConfigStore.instance().repo["hydra"]["sweeper"].pop("optuna.yaml", None)
     task = Task(listing)
     through_hydra = hydra.main(
         version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME

@@ -106,8 +106,8 @@ ANYTHING = Allowed("anything", lambda v: True)
 
 @dataclass(frozen=True)
 class Tune:
-    """Where the fair protocol draws a key from: `kind` "log" or "uniform" over [low, high], or
-    "choice" of `ends`."""
+    """Where the fair protocol, or a search, draws a key from: `kind` "log" or "uniform" over
+    [low, high], or "choice" of `ends`."""
 
     kind: str
     ends: tuple[Any, ...]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+from hydra.core.config_store import ConfigStore
 
 from robustmd import cli
 from robustmd.config.loading import load_domains
@@ -167,6 +168,15 @@ def test_what_makes_no_search_is_one_line(
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_the_published_sweeper_of_the_same_name_gives_way(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    theirs = {"_target_": "hydra_plugins.theirs.OptunaSweeper", "n_trials": 20}
+    ConfigStore.instance().store(group="hydra/sweeper", name="optuna", node=theirs)
+    assert cli.main(["train", *SEARCH, "data.validation=0"]) == 2
+    assert "there is no validation set" in capsys.readouterr().err
 
 
 @pytest.mark.slow
