@@ -12,6 +12,7 @@ from robustmd.commands import make_parser
 from robustmd.errors import UserError, printable
 from robustmd.runs import rerun
 from robustmd.runs.listing import Listed, differences, list_runs, remove
+from robustmd.runs.publishing import publish
 from robustmd.runs.untrusted import Unreadable
 
 EPILOG = """\
@@ -24,6 +25,7 @@ examples:
   robustmd runs outputs --failed                  those that did not finish, with the reason
   robustmd runs outputs --failed --rerun-command | sh
   robustmd runs outputs --clean                   remove the unfinished ones, after a question
+  robustmd runs outputs --publish records/study   what a report reads of them, to pass on
 """
 COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -56,13 +58,23 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--clean", action="store_true", help="remove the unfinished runs, with their checkpoints"
     )
+    parser.add_argument(
+        "--publish",
+        type=Path,
+        metavar="DIR",
+        help="copy what a report reads of the finished runs to DIR, tables packed, no models",
+    )
     parser.add_argument("--yes", action="store_true", help="with --clean: do not ask")
     return parser
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Lists, prints commands or cleans; 0 when done, 1 where a command is not known or a run could
-    not be removed. Raises `UserError`."""
+    """Lists, prints commands, cleans or publishes; 0 when done, 1 where a command is not known or a
+    run could not be removed. Raises `UserError`."""
+    if args.publish is not None:
+        count, size = publish(args.outputs, args.publish)
+        _say(f"{args.publish}: records of {count} finished runs, {size / 1e6:.2f} MB")
+        return 0
     runs = list_runs(args.outputs)
     unfinished = [one for one in runs if not one.is_over]
     if args.clean:

@@ -35,6 +35,7 @@ LOCK = "lock"
 EXAMPLES = "examples.png"
 LICENCES = "licences"
 TRACKING = "tracking.json"
+PACKED = ".gz"  # after the name of a table of a published run
 ALL = frozenset(
     {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
     | {EXAMPLES, LICENCES, TRACKING}

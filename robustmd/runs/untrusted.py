@@ -11,9 +11,11 @@ by which few bytes unfold into endlessly many. In a config.yaml of ours none of 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -40,7 +42,7 @@ class Missing(Unreadable):
 
 
 def read_bytes(path: Path) -> bytes:
-    """All of a file of the run's own.
+    """All of a file of the run's own; of a table that is there packed alone, what was packed.
 
     Raises `Unreadable` when it is missing, no plain file (a link is not followed, a pipe would
     block the report) or larger than files of its name are.
@@ -50,9 +52,25 @@ def read_bytes(path: Path) -> bytes:
         with files.reading(path, most) as stream:
             return stream.read(most)
     except FileNotFoundError:
+        packed = path.with_name(path.name + files.PACKED)
+        if path.name in files.COLUMNS and packed.is_file():
+            return _unpacked(packed, most)
         raise Missing(f"{path.name} is missing") from None
     except OSError as error:
         raise Unreadable(f"{path.name}: {error.strerror}") from None
+
+
+def _unpacked(path: Path, most: int) -> bytes:
+    """No more is unpacked than `most` bytes and one, whatever the file would become."""
+    try:
+        with files.reading(path, most) as stream:
+            content = gzip.GzipFile(fileobj=stream).read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "is no whole gzip file"
+        raise Unreadable(f"{path.name}: {why}") from None
+    if len(content) > most:
+        raise Unreadable(f"{path.name}: unpacks to more than {most} bytes")
+    return content
 
 
 def read_text(path: Path) -> str:

@@ -1,0 +1,77 @@
+"""Published records: what a report reads of finished runs, packed, and bounded when unpacked."""
+
+import gzip
+
+import pytest
+
+from robustmd.commands import runs
+from robustmd.errors import UserError
+from robustmd.report import report
+from robustmd.runs import untrusted
+from robustmd.runs.reader import collect
+
+
+@pytest.fixture
+def published(outputs, tmp_path):
+    for seed in range(3):
+        for method in ("even", "opt"):
+            path = outputs.run(method, seed, curve=[{"a": 2.0, "b": 3.0}, {"a": 1.0, "b": 0.5}])
+            (path / "checkpoints").mkdir(exist_ok=True)
+            (path / "checkpoints" / "final.pt").write_bytes(b"weights")
+    outputs.run("opt", 3, extra={"status": "failed", "message": "no"}, folder="failed")
+    to = tmp_path / "published"
+    assert runs.main([str(outputs.root), "--publish", str(to)]) == 0
+    return to
+
+
+def test_the_records_alone_give_the_same_tables(outputs, published, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "draw_all", lambda one: iter(()))
+    whole, found = collect(outputs.root).runs, collect(published)
+    assert found.problems == ()
+    assert [run.place for run in found.runs] == [run.place for run in whole]
+    kept = {path.name for path in published.rglob("*") if path.is_file()}
+    records = {"config.yaml", "summary.json", "environment.json"}
+    assert kept == records | {"metrics.csv.gz", "weights.csv.gz"}
+    pages = [
+        report.write_report(root, tmp_path / "report" / root.name)
+        for root in (outputs.root, published)
+    ]
+    texts = [
+        (tmp_path / "report" / root.name / "toy" / "table.csv").read_text()
+        for root in (outputs.root, published)
+    ]
+    assert texts[0] == texts[1]
+    assert pages[1].sections[0].comparisons == pages[0].sections[0].comparisons
+
+
+def test_they_are_the_same_bytes_whenever_they_are_made(outputs, published, capsys):
+    before = {path: path.read_bytes() for path in published.rglob("*.*") if path.is_file()}
+    assert runs.main([str(outputs.root), "--publish", str(published)]) == 0
+    assert {path: path.read_bytes() for path in before} == before
+    assert "records of 6 finished runs, 0.0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("packed", "words"),
+    [
+        (b"no gzip at all", "metrics.csv.gz: is no whole gzip file"),
+        (gzip.compress(b"iteration,")[:-9], "metrics.csv.gz: is no whole gzip file"),
+        (gzip.compress(bytes(2**20)), "metrics.csv.gz: unpacks to more than 65536 bytes"),
+    ],
+)
+def test_what_does_not_unpack_is_a_problem_and_no_more_is_unpacked_than_allowed(
+    published, monkeypatch, packed, words
+):
+    monkeypatch.setattr(untrusted, "MAX_BYTES", 2**16)
+    path = next(published.rglob("metrics.csv.gz"))
+    path.write_bytes(packed)
+    found = collect(published)
+    assert len(found.runs) == 5
+    assert words in found.problems[0].reason
+
+
+def test_without_a_finished_run_there_is_nothing_to_publish(outputs, tmp_path):
+    outputs.run("opt", 3, extra={"status": "failed", "message": "no"})
+    with pytest.raises(UserError, match="no finished run"):
+        runs.main([str(outputs.root), "--publish", str(tmp_path / "to")])
+    assert not (tmp_path / "to").exists()
