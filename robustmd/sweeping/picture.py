@@ -130,9 +130,10 @@ class LivePicture(Picture):
             self._shown_at = time.monotonic()
 
     def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, caption_justify="left", expand=True)
+        width = self._console.width - 2  # a terminal writes ^C there, and no line breaks
+        table = Table(box=None, pad_edge=False, caption_justify="left", width=width)
         table.add_column("run", justify="right", no_wrap=True)
-        most = self._console.width * 2 // 5
+        most = width * 2 // 5
         table.add_column("settings", no_wrap=True, overflow="ellipsis", max_width=most)
         table.add_column("now", no_wrap=True, overflow="ellipsis", ratio=1)
         for number, said in sorted(self._lines.items()):

@@ -23,6 +23,7 @@ def test_a_job_that_is_killed_is_named_and_the_next_has_a_new_process(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("ROBUSTMD_SWEEP_SIZE", "6")
+    monkeypatch.setattr("robustmd.sweeping.picture._BETWEEN", 0.0)
     seeds, screen, task, workers = [0, 1, 2, 0, 3, 0], Terminal(), Runs(), []
     with initialize_config_module("robustmd.conf", version_base="1.3"):
         setup_globals()
