@@ -146,7 +146,7 @@ def test_own_method_data_backbone_and_metric_from_one_file(installed: Path, tmp_
 
 def test_a_run_of_own_code_that_was_killed_goes_on(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "my_code.py").write_text(own_code(), "utf-8")
-    arguments = [*OWN, *SHORT, "method=tilt", "training.iterations=2000", "evaluation.every=500"]
+    arguments = [*OWN, *SHORT, "method=tilt", "training.iterations=800", "evaluation.every=400"]
     twin = run(installed, tmp_path, "train", *arguments, "paths.outputs=twin")
     assert twin.returncode == 0, twin.stderr
     first = subprocess.Popen(

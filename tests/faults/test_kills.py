@@ -27,10 +27,10 @@ def with_tests_on_path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
 
 
-def test_ten_kills(tmp_path: Path) -> None:
-    record = kill(tmp_path, "--kills", "10", "--per-run", "5", "--seed", "1")
+def test_six_kills(tmp_path: Path) -> None:
+    record = kill(tmp_path, "--kills", "6", "--per-run", "3", "--seed", "1")
     assert record["faults"] == []
-    assert record["kills"] == 10
+    assert record["kills"] == 6
 
 
 @pytest.mark.slow

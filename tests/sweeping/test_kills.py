@@ -1,4 +1,5 @@
-"""A sweep whose processes are killed at random: the same command until done, the same bytes."""
+"""The processes of a sweep: killed at random, the same command until done gives the same bytes; a
+hundred runs take no more of them, nor of memory, than twenty."""
 
 import os
 import random
@@ -31,10 +32,10 @@ SWEEP = [
 class Sweep:
     """The command, started once more."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *further: str) -> None:
         self._said = (folder / "said").open("w+")
         self.process = subprocess.Popen(
-            [*SWEEP, "paths.outputs=outputs"],
+            [*SWEEP, "paths.outputs=outputs", *further],
             cwd=folder,
             stdout=self._said,
             stderr=subprocess.STDOUT,
@@ -62,6 +63,14 @@ def command(process: int) -> str:
     with suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_text()
     return ""
+
+
+def resident(process: int) -> int:
+    """Its memory, KiB."""
+    with suppress(OSError):
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+        return int(found[1]) if found else 0
+    return 0
 
 
 def kill(*processes: int) -> None:
@@ -139,3 +148,19 @@ def test_forty_kills_of_workers_the_parent_or_all(tmp_path: Path) -> None:
         found = {name: differences(ended[name], twins[name]) for name in twins}
         assert not any(found.values()), found
     print(tally, f"{rounds} rounds, {launches} launches, orphans {max(orphans):.1f} s at most")
+
+
+def test_a_hundred_runs_take_no_more_processes_and_memory_than_twenty(tmp_path: Path) -> None:
+    sweep = Sweep(tmp_path, "seed=range(34)", "training.iterations=4", "evaluation.every=4")
+    counts, early, late = set(), [], []
+    while sweep.process.poll() is None:
+        time.sleep(0.1)
+        ended = (tmp_path / "said").read_text().count("/seed=")
+        processes = [sweep.process.pid, *children(sweep.process.pid)]
+        counts.add(len(processes))
+        if 20 <= ended < 40 or ended >= 82:
+            (early if ended < 40 else late).append(sum(map(resident, processes)))
+    assert sweep.process.returncode == 0, sweep.said()
+    assert max(counts) == 4  # with multiprocessing's own
+    print(f"{max(early) >> 10} MiB from the 20th run on, {max(late) >> 10} from the 82nd")
+    assert max(late) < 1.05 * max(early)

@@ -4,6 +4,7 @@ import csv
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,8 @@ def test_side_by_side_gives_the_bytes_of_one_after_another_and_a_killed_run_is_o
     assert "robustmd: 1 run did not finish:" in together.stderr
     assert "method=killer seed=0" in together.stderr
     assert "its process ended with SIGKILL (often too little memory" in together.stderr
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"own.py", "together"}
+    assert [path.name for path in (tmp_path / "together").iterdir()] == ["digits_mini"]
     alone = typed(tmp_path, "method=even,opt", "seed=0", "jobs=1", "paths.outputs=alone")
     assert alone.returncode == 0
     assert "side by side" not in alone.stdout
@@ -88,15 +91,18 @@ def test_a_sweeper_of_batches_finds_the_processes_that_it_had(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_ctrl_c_stops_all_at_a_checkpoint_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    sweep = [*TINY, "training.iterations=600", "method=even,opt", "seed=0,1", "jobs=2"]
+    sweep = [*TINY, "training.iterations=300", "method=even,opt", "seed=0,1", "jobs=2"]
     command = [sys.executable, "-m", "robustmd", "train", "-m", *sweep]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
         if "iteration 2/" in line:
             break
+    begun = time.monotonic()
     process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)  # as a launcher passes on what the terminal has sent as well
     said, _ = process.communicate(timeout=60)
+    assert time.monotonic() - begun < 30  # 10 s on a machine with nothing else to do
     assert process.returncode == 128 + signal.SIGINT
     assert said.count("the same command goes on") >= 1
     runs = list_runs(tmp_path / "outputs")
