@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from robustmd import cli
 from robustmd.runs.listing import list_runs
 
 TINY = [
@@ -22,7 +23,7 @@ TINY = [
     "backbone.width=0.05",
 ]
 KILLER = """
-import os, signal
+import os, signal, time
 import robustmd
 from robustmd.adversary import Fixed
 
@@ -31,6 +32,12 @@ class Killer(robustmd.Settings):
     def build(self, facts):
         os.kill(os.getpid(), signal.SIGKILL)
         return Fixed(facts.num_domains)
+
+@robustmd.method("sleeper")
+class Sleeper(robustmd.Settings):
+    def build(self, facts):
+        print("sleeps", flush=True)
+        time.sleep(600)
 """
 
 
@@ -47,7 +54,7 @@ def numbers(path: Path) -> dict[str, list[list[str]]]:
 
 
 def test_side_by_side_gives_the_bytes_of_one_after_another_and_a_killed_run_is_one_run(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.py").write_text(KILLER)
     sweep = ["imports=[own]", "method=killer,even,opt", "seed=0"]
@@ -61,9 +68,9 @@ def test_side_by_side_gives_the_bytes_of_one_after_another_and_a_killed_run_is_o
     assert "its process ended with SIGKILL (often too little memory" in together.stderr
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"own.py", "together"}
     assert [path.name for path in (tmp_path / "together").iterdir()] == ["digits_mini"]
-    alone = typed(tmp_path, "method=even,opt", "seed=0", "jobs=1", "paths.outputs=alone")
-    assert alone.returncode == 0
-    assert "side by side" not in alone.stdout
+    alone = ["method=even,opt", "seed=0", "jobs=1", f"paths.outputs={tmp_path / 'alone'}"]
+    assert cli.main(["train", "-m", *TINY, *alone]) == 0
+    assert "side by side" not in capsys.readouterr().out
     both = [
         {run.path.parts[-3]: numbers(run.path) for run in found if run.status == "finished"}
         for found in (list_runs(tmp_path / "together"), list_runs(tmp_path / "alone"))
@@ -109,3 +116,22 @@ def test_ctrl_c_stops_all_at_a_checkpoint_and_the_same_command_goes_on(tmp_path:
     assert {run.status for run in runs} == {"interrupted"}
     assert typed(tmp_path, *sweep).returncode == 0
     assert [run.status for run in list_runs(tmp_path / "outputs")] == ["finished"] * 4
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_waits_for_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(KILLER)
+    sweep = [*TINY, "imports=[own]", "method=sleeper", "seed=0,1", "jobs=2"]
+    command = [sys.executable, "-m", "robustmd", "train", "-m", *sweep]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    asleep = (line for line in process.stdout if line.endswith("| sleeps\n"))
+    assert next(asleep) != next(asleep)
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.5)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert said == "robustmd: interrupted\n"
