@@ -53,6 +53,27 @@ def synthetic_domains(seed: int = 0, examples: int = 60) -> DomainSet:
     return DomainSet.from_tensors({"a": domain(5.0), "b": domain(90.0)}, name="digits_mini")
 
 
+def many(count: int = 30) -> DomainSet:
+    """`count` copies of the tiny domains' images, each its own brightness."""
+    base = synthetic_domains(examples=12)["a"]
+
+    def darker(images: np.ndarray, k: int) -> np.ndarray:
+        return (images * (1 - 0.5 * k / count)).astype(np.uint8)
+
+    return DomainSet.from_tensors(
+        {
+            f"d{k}": (
+                darker(base.train.images, k),
+                base.train.labels,
+                darker(base.test.images, k),
+                base.test.labels,
+            )
+            for k in range(count)
+        },
+        name="digits_mini",
+    )
+
+
 def sized(**sizes: int) -> dict[str, Examples]:
     """Training sets of that many images of one pixel, by domain."""
     return {

@@ -41,6 +41,7 @@ from robustmd.errors import UserError, printable
 from robustmd.runs.lock import Busy
 from robustmd.sweeping.failures import Failure, note_failure, take_failures
 from robustmd.sweeping.picture import run_title
+from robustmd.sweeping.slots import processes
 from robustmd.sweeping.trials import WorstLoss, worst_loss_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,15 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
+    if processes() == 1:
+        return _main(arguments)
+    from robustmd.training.ranks import joined  # noqa: PLC0415 - torch, and only for torchrun
+
+    with joined():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & {*arguments}:
         parser().print_help()
         explain_all([text for text in arguments if text[:1] != "-"], make_console())

@@ -31,7 +31,8 @@ START_TOLERANCE = 1e-4
 LOSS_TOLERANCE = 0.05
 ACCURACY_TOLERANCE = 1.5  # points
 LEAST_SEEDS = 3
-ENVIRONMENT = ("robustmd", "git_commit", "python", "platform", "cpu", "device", "threads")
+MACHINE = ("python", "platform", "cpu", "device", "threads", "processes")
+ENVIRONMENT = ("robustmd", "git_commit", *MACHINE)
 
 IDENTICAL = "identical"
 TOLERANCE = "within floating-point tolerance"

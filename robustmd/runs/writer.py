@@ -141,6 +141,20 @@ class RunDirectory:
             files.truncate(self.path / name, extent.length)
 
 
+class ReadDirectory(RunDirectory):
+    """The same for a process that trains beside the one that writes: nothing is written."""
+
+    @contextmanager
+    def locked(self, *_: Any, **__: Any) -> Iterator[None]:
+        yield
+
+    def append(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def append_log(self, *_: Any, **__: Any) -> None:
+        pass
+
+
 def _strict(value: Any) -> Any:
     """The same with null for the numbers that JSON has no words for: NaN and the infinities."""
     if isinstance(value, Mapping):

@@ -39,6 +39,11 @@ def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> li
     return [one_thread] * (wanted if n_jobs else _that_fit(wanted))
 
 
+def processes() -> int:
+    """How many torchrun has started for one run; 1 without it."""
+    return int(os.environ["WORLD_SIZE"]) if {"RANK", "WORLD_SIZE"} <= os.environ.keys() else 1
+
+
 def _that_fit(wanted: int) -> int:
     available = available_gib()
     fit = wanted if available is None else max(1, min(wanted, int(available / _GIB_EACH)))

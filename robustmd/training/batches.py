@@ -57,7 +57,8 @@ class Draw(NamedTuple):
     chance:     float32 [M, m, numbers] for the augmentation, or int64 [M, m] whose first number
         seeds torch for it; None: there is none
 
-    With unequal shares a row is an example, [Σ m_k, 1], domain by domain.
+    With unequal shares a row is an example, [Σ m_k, 1], domain by domain; so it is in a part of a
+    batch, where `domains` has the domain of each row, int64 [n].
     """
 
     positions: torch.Tensor
@@ -99,6 +100,7 @@ class BatchStream:
         domains_per_batch: M, from 1 to K; None: K.
         shares: what the m_k are proportional to, [K], each > 0; None: equal shares. Needs M = K.
         augmentation: what needs more chance; None: nothing.
+        part: (i, G): of G processes, which each take every G-th example, this is the i-th.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class BatchStream:
         domains_per_batch: int | None = None,
         shares: Sequence[float] | None = None,
         augmentation: Augmentation | None = None,
+        part: tuple[int, int] = (0, 1),
     ) -> None:
         self.domains, self.seed = dict(domains), seed
         self.domains_per_batch = domains_per_batch or len(self.domains)
@@ -117,6 +120,12 @@ class BatchStream:
         # M·m ≤ B
         self.effective_batch = sum(self.counts or [self.share * self.domains_per_batch])
         self.samples_domains = self.domains_per_batch < len(self.domains)
+        self.is_whole, self._part = part[1] == 1, slice(part[0], None, part[1])
+        if not self.is_whole:
+            self._in_whole = self.counts or [self.share] * self.domains_per_batch
+            every = np.arange(len(self._in_whole)).repeat(self._in_whole)[self._part]
+            self._in_part = np.bincount(every, minlength=len(self._in_whole)).tolist()
+            self._places = torch.from_numpy(every.copy())  # of its examples, among the M domains
         self.augmentation = augmentation
         self._is_cropped = any(_margin(one) != (0, 0) for one in self.domains.values())
         self._is_noisy = any(one.views.sigma > 0 for one in self.domains.values())
@@ -139,6 +148,23 @@ class BatchStream:
                 number: self._blocks.get(number) or self._sent(number) for number in wanted
             }
         return self._blocks[block].at(offset)
+
+    def part_of(self, draw: Draw) -> Draw:
+        """This process's part of the batch of an iteration."""
+        if self.is_whole:
+            return draw
+        rows = draw._replace(domains=None).each(lambda all_: all_.flatten(0, 1)[self._part, None])
+        drawn = draw.domains
+        return rows._replace(domains=self._places if drawn is None else drawn[self._places])
+
+    def means(self, losses: torch.Tensor) -> torch.Tensor:
+        """f̂ᵗ, [M], or what the part adds to it, from the losses of the part's rows."""
+        if not self.is_whole:
+            pairs = zip(losses.split(self._in_part), self._in_whole, strict=True)
+            return torch.stack([own.sum() / count for own, count in pairs])
+        if self.counts is None:
+            return losses
+        return torch.stack([own.mean() for own in losses.split(self.counts)])
 
     def _sent(self, block: int) -> Draw:
         return self.draw_block(block).each(lambda part: sent(part, self.device))

@@ -53,7 +53,7 @@ def ready_iteration(
     pool, device = parts.pool, parts.pool.device
     drawn_here = pool.augmentation is not None and pool.augmentation.numbers is None
     few_of_many = parts.batches.samples_domains and len(pool.shelves) > 1
-    if pool.resident and not few_of_many and not drawn_here:
+    if pool.resident and parts.batches.is_whole and not few_of_many and not drawn_here:
         parts.batches.put_on(device)
     begun = time.perf_counter()
     if runtime.compile:
@@ -106,6 +106,8 @@ def why_not(batches: BatchStream, pool: TrainingPool) -> str | None:
             f"data.augment={pool.augmentation.name} draws from torch's generators, which are "
             "seeded for each batch"
         )
+    if not batches.is_whole:
+        return "several processes train, and wait for each other"
     if batches.samples_domains and len(pool.shelves) > 1:
         return (
             "which domains are drawn decides which of the "

@@ -24,6 +24,7 @@ from robustmd.methods import build_adversary
 from robustmd.registry import LOSSES, METHODS, BackboneFacts, MethodFacts
 from robustmd.training.batches import content_hash, torch_seed
 from robustmd.training.optimizers import Factor, begin_state, build_optimizer, schedule
+from robustmd.training.ranks import here
 
 LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # outputs, labels -> [n]
 
@@ -79,9 +80,10 @@ class Learner:
             self.average.include(self.model, 1.0 / (self.iteration + 1))
 
     def step(self, loss: torch.Tensor) -> None:
-        """W_{t+1}: the optimizer's step down `loss`, which a graph can hold."""
+        """W_{t+1}: the optimizer's step down `loss`, over all processes, which a graph can hold."""
         self.optimizer.zero_grad()
         loss.backward()
+        here().sum_gradients(self.model)
         if self.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
         self.optimizer.step()

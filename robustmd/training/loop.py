@@ -14,6 +14,7 @@ from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner, LossFunction
 from robustmd.training.measurement import masked
 from robustmd.training.pool import TrainingPool
+from robustmd.training.ranks import here
 
 if TYPE_CHECKING:
     from robustmd.training.session import Session
@@ -48,7 +49,7 @@ def train(session: Session, iteration: Iteration) -> None:
     learner, adversary = session.learner, session.learner.adversary
     session.measure_if_due()
     while learner.iteration < session.end:
-        session.stop.check()
+        here().begin(learner.iteration, session.stop)
         if adversary.feeds_on == "dataset" and adversary.is_due(learner.iteration):
             adversary.update(session.full_losses())  # f(W_t), [K], over the whole training sets
         iteration(session.parts)
@@ -64,10 +65,11 @@ def iterate(parts: Parts) -> None:
     learner, clock = parts.learner, parts.clock
     with clock.part("data"):
         draw = parts.batches.draw(learner.iteration)
-        images, labels = parts.pool.gather(draw)
+        part = parts.batches.part_of(draw)
+        images, labels = parts.pool.gather(part)
         drawn = None if draw.domains is None else sent(draw.domains, parts.pool.device)
     with clock.part("model"):
-        losses = batch_losses(parts, images, labels, draw)
+        losses = batch_losses(parts, images, labels, part)
         seen = of_all(learner, losses, drawn)
     weighs = losses_weighed(parts)
     if weighs == "current":
@@ -95,14 +97,12 @@ def losses_weighed(parts: Parts) -> str:
 def batch_losses(
     parts: Parts, images: torch.Tensor, labels: torch.Tensor, draw: Draw
 ) -> torch.Tensor:
-    """f̂ᵗ, [M], from one forward pass over the shares of all domains in the batch."""
+    """f̂ᵗ, [M], or what this process's part of the batch adds to it, from one forward pass."""
     learner, pool = parts.learner, parts.pool
     logits = learner.training_logits(images)
     absent = pool.absent_classes(draw)
     losses = domain_losses(logits, labels, len(draw.positions), absent, learner.loss)
-    if pool.counts is None:
-        return losses
-    return torch.stack([own.mean() for own in losses.split(pool.counts)])
+    return parts.batches.means(losses)
 
 
 def domain_losses(
@@ -151,9 +151,11 @@ def answer(learner: Learner, losses: torch.Tensor, present: torch.Tensor | None 
 def of_all(
     learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """(losses [K], present: bool [K], None: all are) from the losses of the domains drawn."""
+    """(losses [K], present: bool [K], None: all are) from the losses of the domains drawn, or what
+    each process adds to them."""
+    losses = here().sum(losses.detach())
     if drawn is None:
-        return losses.detach(), None
+        return losses, None
     blank = torch.zeros_like(learner.adversary.weights)
     present = torch.zeros_like(blank, dtype=torch.bool)
-    return blank.index_copy(0, drawn, losses.detach()), present.index_fill(0, drawn, True)
+    return blank.index_copy(0, drawn, losses), present.index_fill(0, drawn, True)

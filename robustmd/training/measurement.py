@@ -19,6 +19,7 @@ from robustmd.losses import cross_entropy
 from robustmd.registry import METRICS, Metric
 from robustmd.training.learner import LossFunction
 from robustmd.training.pool import ResidentExamples, Splits, chunks
+from robustmd.training.ranks import here
 
 PIXELS_AT_ONCE = 2**20  # image height × width × images in one forward pass
 MOST_PIXELS = 2**24  # the same on a GPU with enough memory
@@ -67,16 +68,19 @@ def measure(
         metrics: of `METRICS`, what to measure beside loss and accuracy.
         loss: of the examples.
 
+    Of several processes each measures every G-th domain, and all get all measures.
     Sums are kept on the device (float64 where it has it); the host reads once, at the end.
     """
-    asked = [METRICS[name] for name in metrics]
+    ranks, asked = here(), [METRICS[name] for name in metrics]
     chosen = positions or {}
     with evaluating(model):
         sums = [
             _sums(model, split, chosen.get(name), between, asked, loss)
-            for name, split in domains.items()
+            if number % ranks.size == ranks.index
+            else torch.zeros(4 + len(asked), dtype=torch.float64, device=split.device)
+            for number, (name, split) in enumerate(domains.items())
         ]
-        found = torch.stack(sums).tolist()
+        found = ranks.sum(torch.stack(sums), between).tolist()
     return {
         name: Measure(
             total / count,

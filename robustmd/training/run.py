@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unicodedata import normalize
 
@@ -19,12 +19,14 @@ from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
+from robustmd.runs.writer import ReadDirectory
 from robustmd.trackers.tracker import check_trackers
 from robustmd.training.console import Interrupted, RunProgress, StopRequest
 from robustmd.training.extend import extend
 from robustmd.training.finished_runs import changed_code, drop_checkpoints, is_finished
 from robustmd.training.history import Diverged
 from robustmd.training.plan import Plan
+from robustmd.training.ranks import here
 from robustmd.training.records import (
     allow_tf32,
     choose_device,
@@ -86,6 +88,7 @@ def run(
 
     settings.validate(config)
     check_trackers(config.tracking)
+    ranks = here()
     with StopRequest() as stop:
         try:
             with stop.at_once():
@@ -97,7 +100,7 @@ def run(
         announce(directory.path)
         try:
             with directory.locked(say):
-                if is_finished(plan):
+                if ranks.first_says(ranks.is_first and is_finished(plan)):
                     changed = changed_code(plan)
                     words = "finished before; not trained again (force=true would)"
                     words += f"; since then {listed(changed)} changed" if changed else ""
@@ -106,6 +109,8 @@ def run(
                     "the images and the model; choose a smaller backbone or fewer images"
                 ):
                     session = Session(plan, stop, limits)
+                if not ranks.is_first:
+                    return _train_beside(session, console)
                 with Following(directory, config, note):
                     return _train(session, list(overrides), console, begun)
         except OSError as error:
@@ -118,7 +123,7 @@ def run(
 def _planned(config: settings.Config, overrides: Sequence[str], say: Callable[[str], None]) -> Plan:
     """The plan, for the data that are there; torch is set up for it."""
     runtime = config.runtime
-    device = choose_device(runtime.device)
+    device = here().device(choose_device(runtime.device))
     if runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     if runtime.deterministic:
@@ -130,7 +135,22 @@ def _planned(config: settings.Config, overrides: Sequence[str], say: Callable[[s
     index, name = (getattr(one.method, "domain", None) for one in (config, plan.config))
     if index is not None and normalize("NFC", str(index)) != name:
         say(f"method.domain={index}: no domain is called so; by index it is {name}")
-    return plan
+    here().check(plan)
+    return plan if here().is_first else replace(plan, directory=ReadDirectory(plan.directory.path))
+
+
+def _train_beside(session: Session, console: Console) -> Outcome:
+    """Train with the first of several processes, which writes the run."""
+    plan, path = session.plan, session.plan.directory.path
+    here().share(session.state, plan.config.seed)
+    try:
+        with memory_for(_batch(plan)), RunProgress(console, plan.iterations) as bar:
+            session.run(bar)
+    except Interrupted as stop:
+        return Outcome("interrupted", path, str(stop), stop.code)
+    except Diverged as error:
+        return Outcome("diverged", path, str(error), 1)
+    return Outcome("finished", path, "", 0)
 
 
 def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
@@ -204,6 +224,7 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         "overrides": overrides,
         "folder": str(Path.cwd()),
         **describe(plan.device),
+        **({"processes": here().size} if here().size > 1 else {}),
         "experiment": named[0] if named else None,
         "plugins": described(config),
         **plan.read,
@@ -214,6 +235,7 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         plan.directory.begin(settings.as_dict(config), environment)
         if config.extend:
             extend(plan, session.state, environment)
+    here().share(session.state, config.seed)
     for line in session.state.resumed:
         console.print(f"  {line}", highlight=False, soft_wrap=True)
     return [*_batch_notes(session), *session.state.resumed]
@@ -231,6 +253,8 @@ def _batch_notes(session: Session) -> list[str]:
     if batches.counts is not None:
         counts = [f"{n} of {name}" for name, n in zip(batches.domains, batches.counts, strict=True)]
         notes.append(f"data.shares: each iteration has {listed(counts)}")
+    if not batches.is_whole:
+        notes.append(f"{here().size} processes: each takes its part of every batch")
     if batches.effective_batch != asked:
         notes.append(
             f"training.batch_size={asked} is no multiple of {batches.domains_per_batch} domains: "

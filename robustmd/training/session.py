@@ -26,6 +26,7 @@ from robustmd.training.loop import Parts, train
 from robustmd.training.measurement import Measure, measure, predict, worst
 from robustmd.training.plan import Plan
 from robustmd.training.pool import ResidentExamples, TrainingPool, resident_splits, where_images_are
+from robustmd.training.ranks import here
 from robustmd.training.state import RunState
 
 
@@ -46,7 +47,7 @@ class Session:
     def __init__(
         self, plan: Plan, stop: StopRequest, limits: Mapping[int, float] | None = None
     ) -> None:
-        self.plan, self.stop, self.limits = plan, stop, limits or {}
+        self.plan, self.stop, self.limits, self.ranks = plan, stop, limits or {}, here()
         config, device = plan.config, plan.device
         self.splits = resident_splits(plan.domains, device, config.seed)
         batches = BatchStream(
@@ -56,10 +57,12 @@ class Session:
             plan.domains_per_batch,
             plan.shares,
             AUGMENTATIONS.get(config.data.augment),
+            (self.ranks.index, self.ranks.size),
         )
         trained = [self.splits["train"][name] for name in plan.trained]
         facts = plan.domains, len(trained), device, plan.sizes
         learner = build_learner(config, *facts, plan.weights)
+        self.ranks.connect_batch_norm(learner.model)
         history = History(plan.trained, min(config.logging.every, plan.iterations), device)
         self.learner, self.state = learner, RunState(plan, learner)
         self.clock = self.state.clock
@@ -114,6 +117,8 @@ class Session:
         self.log()
         if self.early:
             self._note(self.early)
+        if not self.ranks.is_first:
+            return
         path, best = self.plan.directory.path, self.state.best
         checkpoints.save_model(path, files.FINAL_MODEL, self.learner.model.state_dict())
         if best.keeps:
@@ -324,6 +329,8 @@ class Session:
     def save_checkpoint(self) -> None:
         """Write down all that the run needs to go on as if nothing had happened."""
         self.log()
+        if not self.ranks.is_first:
+            return
         extents = {
             name: (found.length, found.digest)
             for name, found in self.plan.directory.extents().items()

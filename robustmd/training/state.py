@@ -21,7 +21,8 @@ from robustmd.training.validation import Validation
 LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
 LARGEST = 2.0**53  # of a number in a checkpoint: more is no count, time or loss
 ROOM = 2**26  # bytes of a checkpoint for all but the tensors of the learner
-SAME = ("packages", "cpu", "device", "threads", "robustmd", "git_commit")  # for the same bits
+# For the same bits.
+SAME = ("packages", "cpu", "device", "threads", "processes", "robustmd", "git_commit")
 
 
 class RunState:

@@ -147,7 +147,7 @@ def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
     logits = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
     each = partial(cross_entropy, reduction="none")
     learner = SimpleNamespace(training_logits=lambda _: logits, loss=each)
-    parts = SimpleNamespace(learner=learner, pool=pool)
+    parts = SimpleNamespace(learner=learner, pool=pool, batches=batches)
     found = batch_losses(parts, images, labels, draw)  # type: ignore[arg-type]
     due = [cross_entropy(logits[part], labels[part]) for part in (slice(3), slice(3, 12))]
     assert found.tolist() == pytest.approx([float(loss) for loss in due])

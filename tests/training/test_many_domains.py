@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import composed, rows, signalled_at, sized, summary, synthetic_domains
+from tiny import composed, many, rows, signalled_at, sized, summary, synthetic_domains
 from torch import nn
 
 from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
 from robustmd.data_sets.noise_and_rotation import noise_copies
-from robustmd.domains.domain import DomainSet
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.fast_iteration import CapturedIteration, why_not
 from robustmd.training.history import Clock, Diverged, History
@@ -24,27 +23,6 @@ from robustmd.training.loop import Parts, answer, descend, iterate, losses_weigh
 from robustmd.training.pool import TrainingPool, resident_splits
 
 CPU = torch.device("cpu")
-
-
-def many(count: int = 30) -> DomainSet:
-    """`count` copies of the tiny domains' images, each its own brightness."""
-    base = synthetic_domains(examples=12)["a"]
-
-    def darker(images: np.ndarray, k: int) -> np.ndarray:
-        return (images * (1 - 0.5 * k / count)).astype(np.uint8)
-
-    return DomainSet.from_tensors(
-        {
-            f"d{k}": (
-                darker(base.train.images, k),
-                base.train.labels,
-                darker(base.test.images, k),
-                base.test.labels,
-            )
-            for k in range(count)
-        },
-        name="digits_mini",
-    )
 
 
 def test_domains_are_drawn_uniformly_without_replacement() -> None:

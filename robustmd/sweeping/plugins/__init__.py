@@ -32,6 +32,7 @@ from robustmd.runs.rerun import hydra_value
 from robustmd.sweeping.draws import drawn_rows
 from robustmd.sweeping.failures import RECORD
 from robustmd.sweeping.picture import SIZE
+from robustmd.sweeping.slots import processes
 
 Row = Mapping[str, Any]
 
@@ -66,6 +67,10 @@ class RowsSweeper(Sweeper):
     @contextmanager
     def recorded(self, size: int) -> Iterator[None]:
         """Within it the jobs know how many they are, and where to write down what failed."""
+        if processes() > 1:
+            raise UserError(
+                "torchrun: is for one run; leave it out, and the runs of a sweep go side by side"
+            )
         # Where jobs on other machines find it, too.
         record = Path(self.config.paths.outputs).absolute() / f".sweep-{os.getpid()}.jsonl"
         told = {SIZE: str(size), RECORD: str(record)}
