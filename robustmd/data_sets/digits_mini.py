@@ -20,7 +20,8 @@ other versions may rasterise or ship the fonts differently, which the data's fin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -36,16 +37,10 @@ CLASSES = tuple(str(digit) for digit in range(10))
 SEED = 2019  # fixed: it belongs to the data set, not to the run
 SHUFFLE, TRAIN, TEST = 0, 1, 2  # independent streams under that seed
 HANDWRITTEN_TRAIN = 1_400
-PRINTED = {"train": (TRAIN, 6_000), "test": (TEST, 1_000)}
 SIZE = 32
 UCI_FILE = Path(__file__).with_name("uci_digits.npz")
-SOURCES = {
-    "handwritten": (
-        "UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged",
-        CC_BY_4,
-    ),
-    "printed": ("drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern", FONTS),
-}
+HANDWRITTEN = "UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged"
+DRAWN = "drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern"
 FONT_STYLES = {
     "DejaVuSans": ("", "-Bold", "-Oblique"),
     "DejaVuSansMono": ("", "-Bold", "-Oblique"),
@@ -56,26 +51,51 @@ FONT_STYLES = {
 FONT_NAMES = [family + style for family, styles in FONT_STYLES.items() for style in styles]
 
 
-@data("digits_mini", order=0)
-class DigitsMini(Settings):
-    """Handwritten against printed digits; ships with the package."""
+@dataclass(frozen=True)
+class Style:
+    """How a digit is drawn from a font; it has the defaults of *printed*.
 
-    def names(self) -> tuple[str, ...]:
-        return tuple(SOURCES)
+    neighbours: probability of another digit on either side, each for itself
+    shift: of the digit's centre off the middle, at most, in pixels of the 64×64 canvas
+    turn: degrees, at most, to either side
+    contrast: of 255, of ink and background on average over the channels, at least
+    noise: the least and the largest σ of a picture's pixels, on the 0..255 scale
+    """
 
-    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
-        return f"{CC_BY_4}; {FONTS}", 0, {}
+    neighbours: float = 0.7
+    shift: float = 8.0
+    turn: float = 15.0
+    contrast: float = 35.0
+    noise: tuple[float, float] = (2.0, 25.0)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A domain of drawn digits: `counts` of the splits "train" and "test", each a multiple of 10.
+
+    `data` is the data set that has it beside the handwritten ones.
+    """
+
+    data: str
+    domain: str
+    counts: Mapping[str, int]
+    style: Style
+
+    @property
+    def sources(self) -> dict[str, tuple[str, str]]:
+        """{domain: (source, licence)} of the data set, in order."""
+        return {"handwritten": (HANDWRITTEN, CC_BY_4), self.domain: (DRAWN, FONTS)}
 
     def load(self, facts: DataFacts) -> DomainSet:
-        """The domains "handwritten" (1,400 + 397) and "printed" (6,000 + 1,000), in this order.
+        """The handwritten digits and these, in this order.
 
         Made within seconds on first use and kept in paths.cache; no network, no file beside the
         package. Raises UserError if the cache cannot be written.
         """
-        recipe = Recipe("digits_mini", 1, {"seed": SEED}, _build)
+        recipe = Recipe(self.data, 1, {"seed": SEED}, partial(_build, self))
         store = open_store(facts.folder("cache"), recipe, facts.say)
         domains, sums = [], {}
-        for name, (source, licence) in SOURCES.items():
+        for name, (source, licence) in self.sources.items():
             train, test = (
                 Examples(
                     store.arrays[f"{name}_{split}_images"], store.arrays[f"{name}_{split}_labels"]
@@ -84,22 +104,40 @@ class DigitsMini(Settings):
             )
             domains.append(Domain(name, train, test, None, source, licence, "made here"))
             sums[name] = {a: c for a, c in store.checksums.items() if a.startswith(f"{name}_")}
-        sha256 = fingerprint("digits_mini", CLASSES, sums)
-        return DomainSet("digits_mini", tuple(domains), CLASSES, sha256)
+        sha256 = fingerprint(self.data, CLASSES, sums)
+        return DomainSet(self.data, tuple(domains), CLASSES, sha256)
 
 
-def _build(writer: ArrayWriter) -> None:
+PRINTED = Drawn("digits_mini", "printed", {"train": 6_000, "test": 1_000}, Style())
+
+
+@data("digits_mini", order=0)
+class DigitsMini(Settings):
+    """Handwritten against printed digits; ships with the package."""
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(PRINTED.sources)
+
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
+        return f"{CC_BY_4}; {FONTS}", 0, {}
+
+    def load(self, facts: DataFacts) -> DomainSet:
+        """The domains "handwritten" (1,400 + 397) and "printed" (6,000 + 1,000); see `Drawn`."""
+        return PRINTED.load(facts)
+
+
+def _build(drawn: Drawn, writer: ArrayWriter) -> None:
     with np.load(UCI_FILE, allow_pickle=False) as file:
         images, labels = file["images"], file["labels"]
     order = _stream(SHUFFLE).permutation(len(images))
     splits = {"train": order[:HANDWRITTEN_TRAIN], "test": order[HANDWRITTEN_TRAIN:]}
     for split, rows in splits.items():
         _add(writer, f"handwritten_{split}", labels[rows], map(_enlarged, images[rows]))
-    for split, (stream, count) in PRINTED.items():
+    for split, stream in (("train", TRAIN), ("test", TEST)):
         rng = _stream(stream)
-        digits = rng.permutation(np.arange(count) % len(CLASSES))
-        drawn = (house_number(int(digit), rng) for digit in digits)
-        _add(writer, f"printed_{split}", digits, drawn)
+        digits = rng.permutation(np.arange(drawn.counts[split]) % len(CLASSES))
+        images = (house_number(int(digit), rng, drawn.style) for digit in digits)
+        _add(writer, f"{drawn.domain}_{split}", digits, images)
 
 
 def _stream(number: int) -> np.random.Generator:
@@ -123,46 +161,50 @@ def _add(writer: ArrayWriter, name: str, labels: np.ndarray, images: Iterable[np
     writer.add(f"{name}_labels", "int64", labels.shape, [labels.astype(np.int64)])
 
 
-def house_number(digit: int, rng: np.random.Generator) -> np.ndarray:
+def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarray:
     """The digit with its neighbours, turned, reduced, lit and noisy: uint8 [32, 32, 3]."""
-    background, ink = _colours(rng)
+    background, ink = _colours(rng, style.contrast)
     font = _font(FONT_NAMES[rng.integers(len(FONT_NAMES))], int(rng.integers(36, 61)))
     canvas = Image.new("RGB", (64, 64), background)
     pen = ImageDraw.Draw(canvas)
     text = str(digit)
     box = font.getbbox(text)
-    centre = 32 + rng.uniform(-8.0, 8.0, size=2)
+    centre = 32 + rng.uniform(-style.shift, style.shift, size=2)
     # Pillow places a text by the corner of its line, so the digit's own box is put on the centre.
     left = round(centre[0] - (box[0] + box[2]) / 2)
     top = round(centre[1] - (box[1] + box[3]) / 2)
     pen.text((left, top), text, fill=ink, font=font)
-    if rng.random() < 0.7:
+    if rng.random() < style.neighbours:
         before = str(rng.integers(10))
         pen.text((left - round(font.getlength(before)), top), before, fill=ink, font=font)
-    if rng.random() < 0.7:
+    if rng.random() < style.neighbours:
         after = str(rng.integers(10))
         pen.text((left + round(font.getlength(text)), top), after, fill=ink, font=font)
     turned = canvas.rotate(
-        rng.uniform(-15.0, 15.0), Image.Resampling.BILINEAR, fillcolor=background
+        rng.uniform(-style.turn, style.turn), Image.Resampling.BILINEAR, fillcolor=background
     )
-    return _disturbed(np.asarray(turned.resize((SIZE, SIZE), Image.Resampling.BOX)), rng)
+    return _disturbed(
+        np.asarray(turned.resize((SIZE, SIZE), Image.Resampling.BOX)), rng, style.noise
+    )
 
 
-def _colours(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _colours(rng: np.random.Generator, contrast: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Background and ink, redrawn until they can be told apart."""
     while True:
         background, ink = rng.integers(0, 256, size=(2, 3))
-        if np.abs(background - ink).mean() >= 35.0:
+        if np.abs(background - ink).mean() >= contrast:
             return tuple(map(int, background)), tuple(map(int, ink))
 
 
-def _disturbed(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _disturbed(
+    image: np.ndarray, rng: np.random.Generator, noise: tuple[float, float]
+) -> np.ndarray:
     """With the lighting slope and the pixel noise: uint8 [32, 32, 3]."""
     down, across = rng.normal(0.0, 20.0, size=2)
     position = np.linspace(-1.0, 1.0, SIZE)
     light = down * position[:, None] + across * position[None, :]
-    noise = rng.normal(0.0, rng.uniform(2.0, 25.0), size=image.shape)
-    return np.clip(np.rint(image + light[:, :, None] + noise), 0, 255).astype(np.uint8)
+    grain = rng.normal(0.0, rng.uniform(*noise), size=image.shape)
+    return np.clip(np.rint(image + light[:, :, None] + grain), 0, 255).astype(np.uint8)
 
 
 @cache
