@@ -3,10 +3,10 @@
 # Finished runs are kept: a second call only makes the report again.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-echo "== training: individual ×2, even, opt, on handwritten and printed digits, seeds 0-4"
+echo "== training: individual ×2, even, opt, on handwritten and typed digits, seeds 0-4"
 .venv/bin/robustmd train experiment=demo
 echo "== report"
-.venv/bin/robustmd report outputs --data digits_mini --out report
+.venv/bin/robustmd report outputs --data digits_typed --out report
 cat <<'END'
 
 Next, with your own domains (DIR/DOMAIN/CLASS/*.png, jpg, …; docs/own_data.md says more):

@@ -19,6 +19,7 @@ import numpy as np
 from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
 from robustmd.data_sets.digits import Digits
 from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.data_sets.digits_typed import DigitsTyped
 from robustmd.data_sets.pets import Pets
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
@@ -36,7 +37,7 @@ class OneOfDigits(Digits):
 
     domain: str = key(
         "mnist",
-        one_of("mnist", "svhn", "handwritten", "printed"),
+        one_of("mnist", "svhn", "handwritten", "printed", "typed"),
         "the domain whose images are copied or dealt out",
     )
 
@@ -46,8 +47,9 @@ class OneOfDigits(Digits):
             raise UserError(
                 f"data.svhn.extra=true: only data.domain=svhn has it, not {self.domain}"
             )
-        if self.domain in DigitsMini().names():
-            return DigitsMini().load(facts)
+        for shipped in (DigitsMini(), DigitsTyped()):
+            if self.domain in shipped.names():
+                return shipped.load(facts)
         return self.of([self.domain], facts)
 
 

@@ -65,17 +65,17 @@ def test_printed_classes_are_equally_frequent_and_shuffled(data):
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_printed_digits_are_drawn_alike_again(data, split):
     """Whoever has the seed has the digits: the same labels, the same pixels."""
-    stream_number, count = digits_mini.PRINTED[split]
-    rng = digits_mini._stream(stream_number)
-    labels = rng.permutation(np.arange(count) % 10)
+    printed = digits_mini.PRINTED
+    rng = digits_mini._stream(getattr(digits_mini, split.upper()))
+    labels = rng.permutation(np.arange(printed.counts[split]) % 10)
     examples = data["printed"].split(split)
     assert np.array_equal(labels, examples.targets)
     for label, kept in zip(labels[:100], examples.images, strict=False):
-        assert np.array_equal(digits_mini.house_number(int(label), rng), kept)
+        assert np.array_equal(digits_mini.house_number(int(label), rng, printed.style), kept)
 
 
 def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
-    monkeypatch.setattr(digits_mini, "_build", None)
+    monkeypatch.setattr(digits_mini, "_build", lambda drawn, writer: 1 / 0)
     lines = []
     again = DigitsMini().load(DataFacts(lambda _: prepared_cache, lines.append))
     assert (again.fingerprint, lines) == (data.fingerprint, [])
