@@ -27,6 +27,8 @@ def load_domains(config: Config, say: Callable[[str], None]) -> DomainSet:
         )
     if getattr(data, "labels", "shared") == "per_domain":
         domains = with_own_labels(domains, say)
+    if data.sizes is not None:
+        domains = domains.with_sizes(data.sizes)
     if data.validation > 0:
         domains = domains.with_validation(data.validation, config.seed)
     return domains

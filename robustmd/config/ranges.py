@@ -59,6 +59,10 @@ POSITIVE = Allowed("a number > 0", lambda v: is_number(v) and v > 1e-150)
 NOT_NEGATIVE = Allowed("a number >= 0", lambda v: is_number(v) and v >= 0)
 BELOW_ONE = Allowed("a number in [0, 1)", lambda v: is_number(v) and 0 <= v < 1)
 SHARE = Allowed("a number in (0, 1)", lambda v: is_number(v) and 0 < v < 1)
+SIZES = Allowed(
+    "null or a list of whole numbers >= 1, one for each domain of the data",
+    lambda v: bool(v) and all(x >= 1 for x in v),
+)
 NAMES = Allowed("a list of domains' names, as [a,b]", lambda v: all(isinstance(x, str) for x in v))
 TRACKERS = Allowed("a list of trackers, as [tensorboard,mlflow]", NAMES.holds)
 CLASSES = Allowed("a list of classes' names, as [a,b]", NAMES.holds)

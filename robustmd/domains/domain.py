@@ -208,6 +208,32 @@ class DomainSet:
             key = self.names.index(key)
         return self.domains[key]
 
+    def with_sizes(self, sizes: Sequence[int]) -> DomainSet:
+        """Keep only so many training images of each domain, drawn alike for every run.
+
+        sizes: [K], 1 <= size <= the domain's stored training images. Smaller sizes are subsets of
+        larger ones. The fingerprint is another one, since the data are. Raises UserError.
+        """
+        if len(sizes) != len(self):
+            raise UserError(
+                f"data.sizes={list(sizes)}: has {len(sizes)} entries; must have {len(self)}, one "
+                f"for each of {listed(self.names)}"
+            )
+        if len({(id(domain.train.images), id(domain.train.rows)) for domain in self}) < len(self):
+            raise UserError("data.sizes: is not for domains that are copies of the same images")
+        domains, checksums = [], {}
+        for domain, size in zip(self, sizes, strict=True):
+            if size > domain.train.stored:
+                raise UserError(
+                    f"data.sizes={list(sizes)}: {domain.name} has {domain.train.stored} training "
+                    "images; give at most so many"
+                )
+            kept = np.sort(stream(0, f"{domain.name}/size").permutation(domain.train.stored)[:size])
+            domains.append(replace(domain, train=domain.train.subset(kept)))
+            checksums[domain.name] = {"of": self.fingerprint, "train_kept": array_sha256(kept)}
+        sha256 = fingerprint(self.name, self.classes, checksums)
+        return replace(self, domains=tuple(domains), fingerprint=sha256)
+
     def with_validation(self, share: float, seed: int) -> DomainSet:
         """Move a seeded random share of every domain's training examples to its validation split.
 

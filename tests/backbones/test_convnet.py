@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -16,7 +18,7 @@ def test_any_image_from_8_pixels_gives_logits(size: int) -> None:
 def test_its_parameters_are_those_of_the_stated_channels(width: float) -> None:
     """Σ (9·in + 2)·out over the convolutions and their norms, and the last layer's."""
     channels = [3, *(round(c * width) for c in (12, 24, 48, 48))]
-    wanted = sum((9 * a + 2) * b for a, b in zip(channels, channels[1:], strict=False))
+    wanted = sum((9 * a + 2) * b for a, b in pairwise(channels))
     wanted += (channels[-1] + 1) * 10
     assert sum(p.numel() for p in ConvNet(10, width=width).parameters()) == wanted
 

@@ -1,5 +1,7 @@
 """Seeded draws: the validation split, and the test split of a domain without one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -117,3 +119,32 @@ def test_every_example_is_as_likely_to_be_a_test_example() -> None:
         drawn[seeded_split(labels, 0.2, seed, "a")[1]] += 1
     # Binomial(2000, 0.2): standard deviation 17.9; five of them.
     assert np.abs(drawn - 400).max() < 90
+
+
+def test_smaller_training_sets_lie_within_larger_ones_and_test_sets_stay(data):
+    few, more = data.with_sizes([10, 5]), data.with_sizes([10, 20])
+    assert [len(domain.train) for domain in few] == [10, 5]
+    assert set(few["b"].train.rows) < set(more["b"].train.rows)
+    assert np.array_equal(few["a"].train.rows, more["a"].train.rows)
+    assert all(one.test is other.test for one, other in zip(few, data, strict=True))
+    prints = {one.fingerprint for one in (data, few, more)}
+    assert len(prints) == 3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ([10], "has 1 entries; must have 2, one for each of a, b"),
+        ([51, 1], "a has 50 training images"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(data, sizes, words, one_line):
+    with pytest.raises(UserError) as error:
+        data.with_sizes(sizes)
+    one_line(error, "data.sizes", words)
+
+
+def test_copies_of_the_same_images_take_no_sizes(data):
+    copies = DomainSet("copies", (data["a"], replace(data["a"], name="c")), data.classes, "0" * 64)
+    with pytest.raises(UserError, match="copies of the same images"):
+        copies.with_sizes([10, 10])
