@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @backbone("convnet", head="classifier", smallest=8, order=0.5)
 class ConvNet(Settings):
-    """`width` scales the channels, which are 12, 24, 48 and 48."""
+    """Four 3×3 convolutions with batch norm, of 12, 24, 48 and 48 channels."""
 
-    width: float = key(1.0, POSITIVE)
+    width: float = key(1.0, POSITIVE, "scales the channels")
 
     def build(self, facts: BackboneFacts) -> nn.Module:
         from robustmd.backbones.networks import convnet  # noqa: PLC0415 - torch takes seconds
