@@ -15,14 +15,16 @@ from robustmd.config.settings import METHODS
 from robustmd.errors import UserError
 
 MOST = 10_000  # configurations of a method
+Row = dict[str, Any]
 
 
-def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[dict[str, Any]]:
+def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
     """The rows of `hydra.sweeper.tune`: individual models first, then method by method.
 
     Args:
         tune: `configurations` >= 1 of each method; `seed` >= 0; `every_method`, ranges of keys that
-            all methods tune, as {training.learning_rate: {log: [0.005, 0.1]}}.
+            all methods tune, as {training.learning_rate: {log: [0.005, 0.1]}}. With `alone`, how
+            many values of these keys are tried at a method's defaults, see `_two_ways`.
         num_domains: K; `regret` takes its f* from individual models of all of them.
 
     Raises:
@@ -30,6 +32,7 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[dict[str, Any]
     """
     try:
         count, seed = int(tune["configurations"]), int(tune["seed"])
+        alone = int(tune.get("alone", 1))
         common = {
             key: Tune(kind, tuple(ends))
             for key, of in tune.get("every_method", {}).items()
@@ -37,17 +40,18 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[dict[str, Any]
         }
     except (KeyError, TypeError, ValueError, AttributeError):
         count = 0
-    if not (1 <= count <= MOST and seed >= 0):
+    if not (1 <= count <= MOST and 1 <= alone <= MOST and seed >= 0):
         raise UserError(
             f"hydra.sweeper.tune={dict(tune)}: must be {{configurations: 1 to {MOST}, seed: 0 or "
-            "more, every_method: {KEY: {log: [LOW, HIGH]}}}"
+            f"more, every_method: {{KEY: {{log: [LOW, HIGH]}}}}}}, and perhaps alone: 1 to {MOST}"
         )
     rows = []
+    drawn = _two_ways if "alone" in tune else _configurations
     for k in range(num_domains):
-        rows += _configurations("individual", common, count, seed, {"method.domain": k})
+        rows += drawn("individual", common, {}, {"method.domain": k}, tune)
     for name in METHODS:
         if METHODS.flag(name, "fair"):
-            rows += _configurations(name, common | own_ranges(name), count, seed, {})
+            rows += drawn(name, common, own_ranges(name), {}, tune)
     return rows
 
 
@@ -61,12 +65,36 @@ def own_ranges(method: str) -> dict[str, Tune]:
 
 
 def _configurations(
-    method: str, ranges: Mapping[str, Tune], count: int, seed: int, fixed: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    by_key = {key: draws(key, of, count, seed) for key, of in ranges.items()}
+    method: str,
+    common: Mapping[str, Tune],
+    own: Mapping[str, Tune],
+    fixed: Mapping[str, Any],
+    tune: Mapping[str, Any],
+) -> list[Row]:
+    count, seed = int(tune["configurations"]), int(tune["seed"])
+    by_key = {key: draws(key, of, count, seed) for key, of in {**common, **own}.items()}
     return [
         {"method": method, **fixed, **{key: values[i] for key, values in by_key.items()}}
         for i in range(count)
+    ]
+
+
+def _two_ways(
+    method: str,
+    common: Mapping[str, Tune],
+    own: Mapping[str, Tune],
+    fixed: Mapping[str, Any],
+    tune: Mapping[str, Any],
+) -> list[Row]:
+    """The defaults; then `alone` values of the common keys, the method's own at their defaults;
+    then `configurations` points of all keys at once, which are this method's alone."""
+    seed, alone = int(tune["seed"]), int(tune["alone"])
+    at_defaults = _configurations(method, common, {}, fixed, {**tune, "configurations": alone})
+    joint = sobol(method, {**common, **own}, int(tune["configurations"]), seed)
+    return [
+        {"method": method, **fixed},
+        *at_defaults,
+        *({"method": method, **fixed, **one} for one in joint),
     ]
 
 
@@ -82,14 +110,38 @@ def draws(key: str, of: Tune, count: int, seed: int) -> list[Any]:
         count: >= 1.
         seed: >= 0.
     """
+    rng = _stream(f"{key} {of.kind} {list(of.ends)}", seed)
+    return [_value(of, share) for share in (rng.permutation(count) + rng.random()) / count]
+
+
+def sobol(method: str, ranges: Mapping[str, Tune], count: int, seed: int) -> list[Row]:
+    """The first `count` >= 1 points of a scrambled Sobol sequence over all `ranges` at once.
+
+    Its scrambling is the method's own, so that no two methods share their pairs. Two digits are
+    kept. Another release of SciPy may scramble in another way.
+    """
+    from scipy.stats import qmc  # noqa: PLC0415 - other sweeps need none
+
+    if not ranges:
+        return []
+    sequence = qmc.Sobol(len(ranges), seed=_stream(f"sobol {method} {list(ranges)}", seed))
+    points = sequence.random_base2((count - 1).bit_length())[:count]
+    keys = list(ranges.items())
+    return [{k: _value(of, x) for (k, of), x in zip(keys, one, strict=True)} for one in points]
+
+
+def _stream(name: str, seed: int) -> Any:
     import numpy as np  # noqa: PLC0415 - other sweeps need none
 
-    name = hashlib.sha256(f"{key} {of.kind} {list(of.ends)}".encode()).digest()[:8]
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *name])))
-    shares = (rng.permutation(count) + rng.random()) / count
+    entropy = hashlib.sha256(name.encode()).digest()[:8]
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *entropy])))
+
+
+def _value(of: Tune, share: float) -> Any:
+    """What lies at that share, in [0, 1), of the range."""
     if of.kind == "choice":
-        return [of.ends[int(share * len(of.ends))] for share in shares]
+        return of.ends[int(share * len(of.ends))]
     low, high = map(float, of.ends)
     if of.kind == "uniform":
-        return [float(f"{low + share * (high - low):.2g}") for share in shares]
-    return [float(f"{low * (high / low) ** share:.2g}") for share in shares]
+        return float(f"{low + share * (high - low):.2g}")
+    return float(f"{low * (high / low) ** share:.2g}")
