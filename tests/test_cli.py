@@ -186,7 +186,7 @@ def test_a_sweep_that_means_nothing_is_one_line(
         ),
         (
             ["experiment=demo", "seed=3", "training.iterations=2"],
-            [f"digits_mini/{name}" for name in ("even", "individual", "individual", "opt")],
+            [f"digits_typed/{name}" for name in ("even", "individual", "individual", "opt")],
         ),
     ],
 )

@@ -11,11 +11,11 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
 import robustmd
-from robustmd.config.ranges import log
+from robustmd.config.ranges import log, uniform
 from robustmd.config.settings import validate
 from robustmd.config.typed import typed
 from robustmd.errors import UserError
-from robustmd.sweeping.draws import draws
+from robustmd.sweeping.draws import drawn_rows, draws, sobol
 from robustmd.sweeping.plugins import RowsSweeper
 
 CONF = Path(robustmd.__file__).parent.parent / "conf" / "experiment"
@@ -83,7 +83,40 @@ def test_the_fair_protocol_draws_as_many_configurations_for_every_method():
     for one in found:
         rates[one.method.name].append(one.training.learning_rate)
     assert len({tuple(sorted(set(of))) for of in rates.values()}) == 1
-    assert len({one.method.lam for one in found if one.method.name == "opt"}) == 4
+    pairs = {(o.training.learning_rate, o.method.lam) for o in found if o.method.name == "opt"}
+    assert {(0.089, 0.47), (0.02, 0.084), (0.042, 0.015)} < pairs  # as docs/fair.md reports them
+    assert len(pairs) == 4
+
+
+def test_the_second_edition_tunes_the_rate_alone_and_all_keys_at_once():
+    """Eleven configurations of each method: its defaults, four rates, six draws of its own."""
+    rows = drawn_rows(OmegaConf.to_container(composed("fair").hydra.sweeper.tune), 2)
+    of = {}
+    for row in rows:
+        if row["method"] != "individual":
+            keys = {key: value for key, value in row.items() if key != "method"}
+            of.setdefault(row["method"], []).append(keys)
+    assert {len(found) for found in of.values()} == {11}
+    assert all(found[0] == {} for found in of.values())
+    rates = [[row["training.learning_rate"] for row in found[1:]] for found in of.values()]
+    assert len({tuple(one[:4]) for one in rates}) == 1
+    assert len({tuple(one[4:]) for one in rates}) == len(rates)
+    assert all(0.03 <= rate <= 1 for one in rates for rate in one)
+    assert all("method.lam" in row for row in of["opt"][5:])
+    assert all(list(row) == ["training.learning_rate"] for row in of["opt"][1:5])
+
+
+@pytest.mark.parametrize("count", [1, 6, 8])
+def test_sobol_draws_spread_over_every_key_at_once(count):
+    ranges = {"training.learning_rate": log(0.01, 1), "method.alpha": uniform(0.5, 1)}
+    points = sobol("cvar", ranges, count, 0)
+    assert points == sobol("cvar", ranges, count, 0)
+    assert points != sobol("opt", ranges, count, 0)
+    assert len(points) == count
+    if count == 8:  # a point in each eighth of either range
+        assert {int(8 * (p["method.alpha"] - 0.4999) * 2) for p in points} == set(range(8))
+        logs = [math.log10(p["training.learning_rate"] / 0.00999) / 2.001 for p in points]
+        assert {int(8 * x) for x in logs} == set(range(8))
 
 
 @pytest.mark.parametrize("count", [1, 4, 9])
@@ -102,8 +135,8 @@ def test_each_says_its_command_what_it_makes_and_how_long_it_takes(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in PRESETS if name != "digits_fair"]
-)  # mini_fair has its rows
+    "name", [name for name in PRESETS if name not in ("digits_fair", "fair")]
+)  # mini_fair has their rows
 def test_each_is_a_sweep_over_seeds_0_to_4_of_settings_in_range(name):
     whole = composed(name)
     assert str(whole.hydra.mode) == "RunMode.MULTIRUN"
