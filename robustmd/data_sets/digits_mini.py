@@ -59,6 +59,7 @@ class Style:
     shift: of the digit's centre off the middle, at most, in pixels of the 64×64 canvas
     turn: degrees, at most, to either side
     contrast: of 255, of ink and background on average over the channels, at least
+    lighter: whether the ink is the lighter of the two, and not one or the other by chance
     noise: the least and the largest σ of a picture's pixels, on the 0..255 scale
     """
 
@@ -66,6 +67,7 @@ class Style:
     shift: float = 8.0
     turn: float = 15.0
     contrast: float = 35.0
+    lighter: bool = False
     noise: tuple[float, float] = (2.0, 25.0)
 
 
@@ -163,7 +165,7 @@ def _add(writer: ArrayWriter, name: str, labels: np.ndarray, images: Iterable[np
 
 def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarray:
     """The digit with its neighbours, turned, reduced, lit and noisy: uint8 [32, 32, 3]."""
-    background, ink = _colours(rng, style.contrast)
+    background, ink = _colours(rng, style)
     font = _font(FONT_NAMES[rng.integers(len(FONT_NAMES))], int(rng.integers(36, 61)))
     canvas = Image.new("RGB", (64, 64), background)
     pen = ImageDraw.Draw(canvas)
@@ -188,11 +190,12 @@ def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarr
     )
 
 
-def _colours(rng: np.random.Generator, contrast: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _colours(rng: np.random.Generator, style: Style) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Background and ink, redrawn until they can be told apart."""
     while True:
         background, ink = rng.integers(0, 256, size=(2, 3))
-        if np.abs(background - ink).mean() >= contrast:
+        apart = ink - background if style.lighter else np.abs(ink - background)
+        if apart.mean() >= style.contrast:
             return tuple(map(int, background)), tuple(map(int, ink))
 
 
