@@ -1,11 +1,11 @@
 """`data=digits_typed`: handwritten against typed digits; ships with the package.
 
-*handwritten* is that of `data=digits_mini`. *typed*: 3,000 + 600 digits, drawn as *printed* is there
+*handwritten* is that of `data=digits_mini`. *typed*: 3,000 + 600 digits, drawn as *printed* there
 and easier to read: the ink is always lighter than the background, as in the handwritten ones, by at
 least 50 of 255 on average over the channels; the centre up to 4 pixels of 64 off the middle; a
 neighbour on either side with probability 0.4 each; pixel noise of σ between 2 and 20. Fonts, sizes,
-turns and light are the same. Where ink may be darker or lighter, a network's loss stays at its start
-for a while before it learns: here it does not.
+turns and light are the same. Where ink may be darker or lighter, a network's loss stays where it
+began for a while before it learns: here it does not.
 """
 
 from __future__ import annotations
