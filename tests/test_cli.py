@@ -185,7 +185,7 @@ def test_a_sweep_that_means_nothing_is_one_line(
             ["digits_mini/best_response", "digits_mini/oracle"],
         ),
         (
-            ["experiment=demo", "seed=3", "training.iterations=2"],
+            ["experiment=demo", "seed=3", "training.iterations=70"],
             [f"digits_typed/{name}" for name in ("even", "individual", "individual", "opt")],
         ),
     ],

@@ -35,7 +35,7 @@ PAGES = {  # in docs/, of a key, of its option, or of its part; a method has a p
     "paths": "runs",
     "backbone": "backbones",
     "data": "data",
-    **{f"data.{name}": "own_data" for name in ("unseen", "validation", "shares")},
+    **{f"data.{name}": "own_data" for name in ("unseen", "sizes", "validation", "shares")},
     "data.augment": "augmentation",
     "data=folder": "own_data",
     "data=pets": "pets",
