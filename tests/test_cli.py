@@ -285,10 +285,18 @@ def test_evaluate_agrees_with_the_runs_summary(robustmd, tmp_path: Path) -> None
     assert "differs from summary.json in: test/printed" in done.stdout
 
 
-def test_evaluates_mistakes_are_lines(robustmd, tmp_path: Path) -> None:
+def test_evaluates_mistakes_are_lines(
+    robustmd, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     done = robustmd("evaluate", "nowhere")
     assert done.returncode == 2
-    assert done.stderr == "robustmd: nowhere: no run directory (it has no readable config.yaml)\n"
+    assert done.stderr == (
+        "robustmd: nowhere: no run directory (it has no readable config.yaml); "
+        "`robustmd runs FOLDER` lists those in a folder\n"
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate"])
+    assert capfd.readouterr().err.endswith("arguments are required: RUN_DIR\n")
     (tmp_path / "config.yaml").write_text("seed: 0")
     done = robustmd("evaluate", ".", "seed=1")
     assert done.returncode == 2

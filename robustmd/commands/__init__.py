@@ -37,4 +37,4 @@ def add_run(parser: argparse.ArgumentParser, keys: str = "") -> None:
     """Adds RUN_DIR, and after it key=value where `keys` says which."""
     parser.add_argument("run", metavar="RUN_DIR", help="outputs/<data>/<method>/<hash>/seed=<n>")
     if keys:
-        parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
+        parser.add_argument("overrides", nargs="*", default=[], metavar="key=value", help=keys)

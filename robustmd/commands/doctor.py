@@ -30,21 +30,17 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd doctor`. Returns 1 where something is off. Raises UserError."""
     overrides = parser().parse_args(list(arguments)).overrides
-    from rich.table import Table  # noqa: PLC0415 - and torch: not for --help
-
-    from robustmd.config.typed import check_taken  # noqa: PLC0415
+    from robustmd.config.typed import check_taken  # noqa: PLC0415 - torch: not for --help
     from robustmd.doctor import findings  # noqa: PLC0415
 
     check_taken(overrides, CHANGEABLE, "doctor")
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for _ in range(3):
-        table.add_column(overflow="fold")
     console, found = make_console(), list(findings(overrides))
-    for one in found:
-        table.add_row("!" if one.is_off else " ", one.what, one.found)
+    width = max(len(one.what) for one in found)
+    for one in found:  # no table: it would break a command or an address that is to be copied
+        mark = "!" if one.is_off else " "
+        console.print(f"{mark}  {one.what:<{width}}  {one.found}", soft_wrap=True)
         if one.mend:
-            table.add_row("", "", f"→ {one.mend}")
-    console.print(table)
+            console.print(f"   {'':<{width}}  → {one.mend}", soft_wrap=True)
     off = [one.what for one in found if one.is_off]
     console.print(f"off: {', '.join(off)}" if off else "all is here that a run needs")
     return 1 if off else 0

@@ -42,7 +42,7 @@ def explain_option(group: str, name: str, console: Console) -> None:
         raise UserError(f"{group}={name}: no such option; allowed: {', '.join(OPTIONS[group])}")
     schema = OPTIONS[group][name]
     keys = list(keys_of(group, schema, name))
-    console.print(f"{group}={name}: {described(schema)}\n", soft_wrap=True)
+    console.print(f"{group}={name}: {described(schema) or 'it has no docstring'}\n", soft_wrap=True)
     rows = [(k.name, hydra_value(k.default), k.allowed, k.meaning) for k in keys]
     _print_table([("key", "default", "allowed", "meaning"), *rows] if rows else [], console)
     page = keys[0].page if keys else f"docs/methods/{name}.md"

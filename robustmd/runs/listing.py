@@ -142,7 +142,7 @@ def differences(runs: Sequence[Listed]) -> list[str]:
             values[scope(one, key)].add(value)
     return [
         " ".join(
-            f"{key.rpartition('.')[2]}={value}"
+            f"{key.rpartition('.')[2]}={value[:8] if key == 'data.fingerprint' else value}"
             for key, value in one.items()
             if not key.endswith(".name") and len(values[scope(one, key)]) > 1
         )

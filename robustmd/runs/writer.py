@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,17 @@ class RunDirectory:
             files.refuse_foreign(self.path)
             for folder in (self.path, self.path / files.CHECKPOINTS):
                 files.remove_leftovers(folder)
-            yield
+            try:
+                yield
+            finally:
+                self._remove_bare()
+
+    def _remove_bare(self) -> None:
+        """A run that was refused before it began leaves no directory; its lock is held."""
+        with suppress(OSError):
+            if [child.name for child in self.path.iterdir()] == [files.LOCK]:
+                (self.path / files.LOCK).unlink()
+                self.path.rmdir()
 
     def begin(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
         """Start from nothing: whatever an earlier try left is removed first.

@@ -62,7 +62,10 @@ def evaluate(path: Path, overrides: Sequence[str], which: str) -> int:
 def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Config:
     found = directory.record(files.CONFIG)
     if found is None:
-        raise UserError(f"{directory.path}: no run directory (it has no readable config.yaml)")
+        raise UserError(
+            f"{directory.path}: no run directory (it has no readable config.yaml); "
+            "`robustmd runs FOLDER` lists those in a folder"
+        )
     config = typed_from_file(found, overrides)
     settings.validate(config)
     return config

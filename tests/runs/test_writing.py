@@ -82,6 +82,15 @@ def run(tmp_path: Path) -> RunDirectory:
     return directory
 
 
+def test_a_run_that_never_began_leaves_no_directory(run: RunDirectory, tmp_path: Path) -> None:
+    refused = RunDirectory(tmp_path / "seed=1")
+    for directory in (refused, run):
+        with pytest.raises(ValueError), directory.locked():
+            raise ValueError
+    assert not refused.path.exists()
+    assert (run.path / files.CONFIG).exists()
+
+
 def test_rows_are_cut_back_to_where_a_checkpoint_was(run: RunDirectory) -> None:
     run.append(files.METRICS, [(0, "0.000", "train", "a", 2.5, 10.0, 60)])
     extents = run.extents()
