@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# bash scripts/demo.sh     20 small runs and their report: a table and a curve that make the point
+# bash scripts/demo.sh     35 small runs and their report: tables and curves that make the point
 # Finished runs are kept: a second call only makes the report again.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 echo "== training: individual ×2, even, opt, on handwritten and typed digits, seeds 0-4"
 .venv/bin/robustmd train experiment=demo
+echo "== training: even and opt with two λ, on typed digits at six angles, seeds 0-4"
+.venv/bin/robustmd train experiment=demo_turned
 echo "== report"
-.venv/bin/robustmd report outputs --data digits_typed --out report
+.venv/bin/robustmd report outputs --out report
 cat <<'END'
 
 Next, with your own domains (DIR/DOMAIN/CLASS/*.png, jpg, …; docs/own_data.md says more):

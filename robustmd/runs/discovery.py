@@ -24,7 +24,8 @@ def find_run_directories(root: Path) -> Discovered:
 
     A run directory holds config.yaml or summary.json, or is called seed=<n>, and has no other below
     it (a config.yaml that strayed into outputs/ hides nothing). Of a foreign folder only the
-    topmost is named; empty and hidden ones are passed over.
+    topmost is named; empty and hidden ones are passed over, and so is `root`/published, which holds
+    copies.
     """
     found = Discovered()
     _visit(root, 0, found)
@@ -44,6 +45,8 @@ def _visit(directory: Path, depth: int, found: Discovered) -> bool:
     below = Discovered()
     holds_run = False
     for entry in entries:
+        if depth == 0 and entry.name == files.PUBLISHED:
+            continue
         path = directory / entry.name
         if entry.is_symlink():
             if os.path.isdir(path):  # noqa: PTH112 - false for a loop and for what may not be seen

@@ -44,6 +44,13 @@ def test_the_records_alone_give_the_same_tables(outputs, published, tmp_path, mo
     assert pages[1].sections[0].comparisons == pages[0].sections[0].comparisons
 
 
+def test_copies_below_the_outputs_are_not_counted_again(outputs):
+    outputs.run("even")
+    assert runs.main([str(outputs.root), "--publish", str(outputs.root / "published")]) == 0
+    assert len(collect(outputs.root).runs) == 1
+    assert len(collect(outputs.root / "published").runs) == 1
+
+
 def test_they_are_the_same_bytes_whenever_they_are_made(outputs, published, capsys):
     before = {path: path.read_bytes() for path in published.rglob("*.*") if path.is_file()}
     assert runs.main([str(outputs.root), "--publish", str(published)]) == 0
