@@ -36,7 +36,7 @@ EXAMPLES = "examples.png"
 LICENCES = "licences"
 TRACKING = "tracking.json"
 PACKED = ".gz"  # after the name of a table of a published run
-PUBLISHED = "published"  # the folder below outputs/ with copies of runs, which is under version control
+PUBLISHED = "published"  # below outputs: copies of runs, which are under version control
 ALL = frozenset(
     {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
     | {EXAMPLES, LICENCES, TRACKING}
