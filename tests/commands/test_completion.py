@@ -12,7 +12,7 @@ import pytest
 from robustmd.commands.completion import Settings
 
 TABS = {
-    "robustmd tra": "train ",
+    "robustmd tra": "train track",
     "robustmd report out": "outputs/",
     "robustmd evaluate outputs/toy/opt/3f2a91c0/se": "outputs/toy/opt/3f2a91c0/seed=0/",
     "robustmd train training.schedule=co": "constant cosine",
