@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import re
 from operator import methodcaller
 from pathlib import Path
 
@@ -17,7 +19,7 @@ TABLES = (files.METRICS, files.WEIGHTS, files.MEASURES)
 
 def publish(outputs: Path, to: Path) -> tuple[int, int]:
     """Copy the records of every finished run below `outputs` to the same place below `to`, its
-    tables packed with gzip: the same bytes whenever it is done.
+    tables packed with gzip, without the machine's folders: the same bytes whenever it is done.
 
     Returns:
         How many runs, and how many bytes.
@@ -40,7 +42,7 @@ def publish(outputs: Path, to: Path) -> tuple[int, int]:
 
 
 def _contents(run: Path) -> dict[str, bytes]:
-    contents = {name: read_bytes(run / name) for name in RECORDS}
+    contents = {name: _placeless(name, read_bytes(run / name)) for name in RECORDS}
     for name in TABLES:
         try:
             packed = gzip.compress(read_bytes(run / name), mtime=0)
@@ -48,3 +50,13 @@ def _contents(run: Path) -> dict[str, bytes]:
             continue
         contents[f"{name}{files.PACKED}"] = packed
     return contents
+
+
+def _placeless(name: str, content: bytes) -> bytes:
+    """Without the folders of the machine that trained, which change no number."""
+    if name == files.CONFIG:
+        return re.sub(rb"^paths:\n(?:  .*\n)+", b"", content, flags=re.MULTILINE)
+    if name == files.ENVIRONMENT:
+        environment = {k: v for k, v in json.loads(content).items() if k != "folder"}
+        return (json.dumps(environment, indent=2, ensure_ascii=False) + "\n").encode()
+    return content

@@ -44,6 +44,17 @@ def test_the_records_alone_give_the_same_tables(outputs, published, tmp_path, mo
     assert pages[1].sections[0].comparisons == pages[0].sections[0].comparisons
 
 
+def test_the_machines_folders_are_not_published(outputs, tmp_path):
+    run = outputs.run("even")
+    with (run / "config.yaml").open("a") as config:
+        config.write("paths:\n  data: /home/me/data\n  outputs: /home/me/outputs\n")
+    (run / "environment.json").write_text('{"folder": "/home/me", "threads": 1}')
+    assert runs.main([str(outputs.root), "--publish", str(tmp_path / "published")]) == 0
+    kept = [path for path in (tmp_path / "published").rglob("*") if path.is_file()]
+    assert not any(b"/home/me" in path.read_bytes() for path in kept)
+    assert len(collect(tmp_path / "published").runs) == 1
+
+
 def test_copies_below_the_outputs_are_not_counted_again(outputs):
     outputs.run("even")
     assert runs.main([str(outputs.root), "--publish", str(outputs.root / "published")]) == 0

@@ -1,0 +1,54 @@
+"""The tables of README are those of the run records that are under version control."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from robustmd.report import report
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[str]]]:
+    """data set -> row -> its numbers, as README writes them."""
+    out = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "draw_all", lambda one: iter(()))
+        report.write_report(ROOT / "outputs" / "published" / "demo", out)
+    found: dict[str, dict[str, set[str]]] = {}
+    for path in out.glob("*/table.csv"):
+        with path.open(newline="") as file:
+            found[path.parent.name] = {row["method"]: written(row) for row in csv.DictReader(file)}
+    return found
+
+
+def written(row: dict[str, str]) -> set[str]:
+    means = [name.removesuffix("_mean") for name in row if name.endswith("_mean")]
+    pairs = {name: (float(row[f"{name}_mean"]), float(row[f"{name}_std"])) for name in means}
+    return {
+        f"{mean:.3f} ± {std:.3f}" if name.endswith("loss") else f"{mean:.2f} ± {std:.2f}"
+        for name, (mean, std) in pairs.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "heading", "count"),
+    [("digits_typed", "handwritten test", 4), ("digits_rotated", "90° test", 3)],
+)
+def test_readmes_numbers_are_theirs(cells, data, heading, count):
+    text = (ROOT / "README.md").read_text("utf-8")
+    table = re.search(rf"^\| method \| n \| {heading}.*\n(?:\|.*\n)+", text, re.MULTILINE)
+    assert table
+    names, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table[0].strip().splitlines()
+    ]
+    assert len(rows) == count
+    for row in rows:
+        known = cells[data][row[0].replace(", λ = ", " λ=")]
+        shown = dict(zip(names, row, strict=True))
+        shown.pop("mean of the other five", None)  # of the domains but one: no column of a report
+        assert set(list(shown.values())[2:]) <= known
