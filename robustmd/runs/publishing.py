@@ -58,5 +58,7 @@ def _placeless(name: str, content: bytes) -> bytes:
         return re.sub(rb"^paths:\n(?:  .*\n)+", b"", content, flags=re.MULTILINE)
     if name == files.ENVIRONMENT:
         environment = {k: v for k, v in json.loads(content).items() if k != "folder"}
+        typed = environment.get("overrides", [])
+        environment["overrides"] = [one for one in typed if not one.startswith("paths.")]
         return (json.dumps(environment, indent=2, ensure_ascii=False) + "\n").encode()
     return content

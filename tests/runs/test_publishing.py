@@ -48,7 +48,9 @@ def test_the_machines_folders_are_not_published(outputs, tmp_path):
     run = outputs.run("even")
     with (run / "config.yaml").open("a") as config:
         config.write("paths:\n  data: /home/me/data\n  outputs: /home/me/outputs\n")
-    (run / "environment.json").write_text('{"folder": "/home/me", "threads": 1}')
+    (run / "environment.json").write_text(
+        '{"folder": "/home/me", "threads": 1, "overrides": ["paths.data=/home/me"]}'
+    )
     assert runs.main([str(outputs.root), "--publish", str(tmp_path / "published")]) == 0
     kept = [path for path in (tmp_path / "published").rglob("*") if path.is_file()]
     assert not any(b"/home/me" in path.read_bytes() for path in kept)
