@@ -14,6 +14,7 @@ from robustmd.report.aggregate import sections
 from robustmd.report.figures import FigureData, draw_all, image_bytes
 from robustmd.report.figures.bars import mean_parts
 from robustmd.report.figures.drawing import chosen
+from robustmd.report.figures.lam import sweeps
 from robustmd.report.figures.lines import band
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
@@ -115,6 +116,14 @@ def test_individuals_and_mixtures_apart_and_together(outputs):
     assert {"worst_case_training_loss_together", "lambda_worst", "lambda_curves"} <= set(drawn)
     looks = {(line.get_linestyle(), line.get_marker()) for line in right.lines}
     assert len(looks) == 3, "told apart without colour"
+
+
+def test_sweeps_of_lambda_are_named_by_what_else_differs(outputs):
+    for lam in (0.1, 1.0):
+        for c in ("auto", "centred"):
+            outputs.run("opt", 0, settings={"lam": lam, "c": c}, folder=f"{lam}{c}")
+    outputs.run("kl", 0, settings={"lam": 1.0})  # no sweep
+    assert [*sweeps(section_of(outputs))] == ["opt c=auto", "opt c=centred"]
 
 
 def test_parts_of_the_running_time_add_up(outputs):

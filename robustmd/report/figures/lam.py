@@ -12,9 +12,9 @@ from robustmd.report.figures.drawing import Drawing
 from robustmd.report.figures.lines import FigureData, Line, Panel, Values, with_counts
 from robustmd.report.figures.losses import RANGE, first_minus_last, gap, of_two_domains
 from robustmd.report.figures.weights import effective
-from robustmd.report.names import is_many
+from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
-from robustmd.report.settings_key import UNSET
+from robustmd.report.settings_key import UNSET, Settings, describe, differing
 from robustmd.report.style import Style, line_styles, ordered_styles
 
 LAM = "method.lam"
@@ -25,18 +25,18 @@ Sweep = Sequence[Group]  # the same in all but λ, by λ
 
 def sweeps(section: Section) -> dict[str, Sweep]:
     """Groups that differ in λ alone, where there are at least two values of it, in the table's
-    order: by method, with a number where one was swept in several ways."""
-    alike: dict[object, list[Group]] = defaultdict(list)
+    order: by method, and by what else is not the same in all sweeps of that method."""
+    alike: dict[Settings, list[Group]] = defaultdict(list)
     for group in section.mixtures:
         if _lam(group):
             alike[group.settings.without(LAM)].append(group)
+    several = {settings: groups for settings, groups in alike.items() if len(groups) > 1}
     found: dict[str, Sweep] = {}
-    for groups in alike.values():
-        if len(groups) > 1:
-            method = groups[0].method
-            again = 1 + sum(sweep[0].method == method for sweep in found.values())
-            name = method if again == 1 else f"{method}, sweep {again}"
-            found[name] = sorted(groups, key=_lam)
+    for settings, groups in several.items():
+        method = groups[0].method
+        keys = differing(one for one, sweep in several.items() if sweep[0].method == method)
+        name = clean(f"{method} {describe(settings, keys)}".strip())
+        found[name] = sorted(groups, key=_lam)
     return found
 
 
