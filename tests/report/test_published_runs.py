@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from robustmd.report import report
+from robustmd.report.aggregate import sections
+from robustmd.report.paired import comparisons
+from robustmd.runs.reader import collect
 
 ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "outputs" / "published"
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[s
     out = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "draw_all", lambda one: iter(()))
-        report.write_report(ROOT / "outputs" / "published" / "demo", out)
+        report.write_report(PUBLISHED / "demo", out)
     found: dict[str, dict[str, set[str]]] = {}
     for path in out.glob("*/table.csv"):
         with path.open(newline="") as file:
@@ -52,3 +56,17 @@ def test_readmes_numbers_are_theirs(cells, data, heading, count):
         shown = dict(zip(names, row, strict=True))
         shown.pop("mean of the other five", None)  # of the domains but one: no column of a report
         assert set(list(shown.values())[2:]) <= known
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/demo.md"])
+def test_differences_over_20_seeds_are_theirs(page):
+    text = (ROOT / page).read_text("utf-8")
+    found, _ = sections(collect(PUBLISHED / "demo_20_seeds").runs)
+    compared = [one for section in found for one in comparisons(section)]
+    assert len(compared) == 9
+    for one in compared:
+        decimals = 3 if one.quantity.kind == "loss" else 2
+        shown = [f"{x:+.{decimals}f}" for x in (one.difference.mean, *one.difference.interval)]
+        mean, low, high = (x.replace("-", "−") for x in shown)
+        assert mean in text
+        assert f"[{low}, {high}]" in text
