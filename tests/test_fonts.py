@@ -16,6 +16,7 @@ from robustmd.domains.sheet import draw_sheet
 from robustmd.report import style
 from robustmd.report.aggregate import sections
 from robustmd.report.figures import FigureData, draw_all, image_bytes
+from robustmd.report.regret import regrets
 from robustmd.runs.reader import collect
 
 
@@ -65,9 +66,8 @@ def drawn(outputs):
     (section,), _ = sections(collect(outputs.root).runs)
     report = SimpleNamespace(
         section=section,
-        table=SimpleNamespace(spread="std"),
         comparisons=(),
-        regrets=(),
+        regrets=regrets(section),
         front=None,
     )
     report.recorded = FigureData(report)

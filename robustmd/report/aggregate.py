@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from robustmd.registry import METHODS
-from robustmd.report.estimate import Estimate, estimate
+from robustmd.report.estimate import Estimate, SpreadKind, estimate
 from robustmd.report.names import clean, some_text
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import AVERAGED, Selected, Selection
@@ -66,7 +66,8 @@ class Section:
 
     `unseen`: the domains that all of them kept out of training; `data` names them. `unfinished`:
     the runs on these domains that are in no group's `runs`, with the reason. `asked`: the method to
-    compare with; None: the first of `BASELINES` that was run.
+    compare with; None: the first of `BASELINES` that was run. `selection` and `spread` (what stands
+    behind ±) hold for every number of it.
     """
 
     data: str
@@ -76,6 +77,8 @@ class Section:
     unfinished: tuple[Problem, ...] = ()
     unseen: tuple[str, ...] = ()
     asked: str | None = None
+    selection: Selection = Selection()
+    spread: SpreadKind = "std"
 
     @property
     def baseline(self) -> str:
@@ -161,7 +164,8 @@ def sections(
         place = folder_name(place, folders)
         named = " ".join((data, *(f"({name})" for name in own)))
         named += f" (unseen: {some_text(unseen)})" if unseen else ""
-        found.append(Section(clean(named), place, domains, groups, unfinished, unseen))
+        facts = clean(named), place, domains, groups, unfinished, unseen
+        found.append(Section(*facts, selection=rule))
     return tuple(found), tuple(left_out)
 
 

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Group, Section, sections
-from robustmd.report.estimate import Estimate, difference_text, estimate, estimate_cell
+from robustmd.report.estimate import (
+    Difference,
+    Estimate,
+    difference,
+    difference_text,
+    estimate,
+    estimate_cell,
+    unpaired_difference,
+)
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import (
     Quantity,
@@ -20,9 +28,8 @@ from robustmd.report.quantities import (
 )
 from robustmd.report.renderers import markdown_templates
 from robustmd.report.selection import Selection
-from robustmd.report.settings_key import FINGERPRINT, UNSET, differing
+from robustmd.report.settings_key import FINGERPRINT
 from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
-from robustmd.report.verdict import Difference, difference, unpaired_difference
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
 
@@ -52,10 +59,6 @@ class Pairing:
     difference: Difference
 
     @property
-    def is_paired(self) -> bool:
-        return len(self.seeds) > 1
-
-    @property
     def spread(self) -> float | None:
         """Half width of the interval: what the difference is held against."""
         interval = self.difference.interval
@@ -69,29 +72,6 @@ class Pairing:
         if self.spread is None:
             return "no spread: too few seeds"
         return "EXCEEDS" if abs(self.difference.mean) > self.spread else "within"
-
-    @property
-    def name(self) -> str:
-        """ "worst acc_te"."""
-        return f"{self.quantity.where} {self.quantity.short}"
-
-    @property
-    def cells(self) -> tuple[Cell, Cell, Cell, Cell, Cell]:
-        """Of A, of B, B − A, its spread, and "3 pairs" ("2 and 5" where they are not paired)."""
-        metric, mean = self.quantity.metric, self.difference.mean
-        a, b = (estimate_cell(side, metric) for side in (self.a, self.b))
-        spread = Cell(NOTHING, (None,))
-        if self.spread is not None:
-            text = difference_text(metric, self.spread).removeprefix("+")
-            spread = Cell(text, (self.spread,))
-        n = f"{len(self.seeds)} pairs" if self.is_paired else f"{self.a.n} and {self.b.n}"
-        return (
-            replace(a, values=(*a.values, self.a.n)),
-            replace(b, values=(*b.values, self.b.n)),
-            Cell(difference_text(metric, mean), (mean,)),
-            spread,
-            Cell(n, (" ".join(map(str, self.seeds)), "yes" if self.is_paired else "no")),
-        )
 
 
 @dataclass(frozen=True)
@@ -153,8 +133,7 @@ def compare_trees(
     if not common:
         raise UserError(
             f"--compare {a} {b}: no configuration has finished runs in both (they have "
-            f"{tree_a.num_runs} and {tree_b.num_runs}){_closest(rows_a, rows_b)}; name two folders "
-            "with the same settings"
+            f"{tree_a.num_runs} and {tree_b.num_runs}); name two folders with the same settings"
         )
     found = [one for key in common for one in _pairings(*rows_a[key], rows_b[key][1])]
     only_a, only_b = (
@@ -176,21 +155,6 @@ def _read(outputs: Path, selection: Selection, data: str | None) -> tuple[Tree, 
     runs = [run for section in found for run in section.runs]
     lost = sum(problem.scope == "run" for problem in (*collection.problems, *left_out))
     return Tree(collection.outputs, len(runs), lost, _environment(runs)), rows
-
-
-def _closest(rows_a: _Rows, rows_b: _Rows) -> str:
-    """The two rows of one method that differ in the fewest settings, and in what."""
-    found = [
-        (differing([a.settings, b.settings]), a, b)
-        for _, a in rows_a.values()
-        for _, b in rows_b.values()
-        if (a.method, a.domain) == (b.method, b.domain)
-    ]
-    if not found:
-        return ""
-    keys, a, b = min(found, key=lambda one: len(one[0]))
-    values = (f"{k} {a.settings.get(k, UNSET)} and {b.settings.get(k, UNSET)}" for k in keys)
-    return clean(f"; the closest, {a.label}, differ in {', '.join(values) or 'their domains'}")
 
 
 def _environment(runs: Iterable[Run]) -> dict[str, str]:
@@ -228,18 +192,42 @@ def _pairings(section: Section, a: Group, b: Group) -> Iterator[Pairing]:
 def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
     """A row for each configuration and quantity, which a CSV file names in full."""
 
-    def number(title: str, place: int, *names: str) -> Field:
-        return field(title, lambda one: one.cells[place], *names, kind="number")
+    def side(letter: str) -> Field:
+        def cell(one: Pairing) -> Cell:
+            value = one.a if letter == "a" else one.b
+            shown = estimate_cell(value, one.quantity.metric)
+            return replace(shown, values=(*shown.values, value.n))
+
+        names = (f"{what}_{letter}" for what in ("mean", "std", "n"))
+        return field(letter.upper(), cell, *names, kind="number")
+
+    def quantity(one: Pairing) -> Cell:
+        return Cell(f"{one.quantity.where} {one.quantity.short}", (one.quantity.name,))
+
+    def mean(one: Pairing) -> Cell:
+        value = one.difference.mean
+        return Cell(difference_text(one.quantity.metric, value), (value,))
+
+    def spread(one: Pairing) -> Cell:
+        if one.spread is None:
+            return Cell(NOTHING, (None,))
+        text = difference_text(one.quantity.metric, one.spread).removeprefix("+")
+        return Cell(text, (one.spread,))
+
+    def n(one: Pairing) -> Cell:
+        paired = len(one.seeds) > 1
+        text = f"{len(one.seeds)} pairs" if paired else f"{one.a.n} and {one.b.n}"
+        return Cell(text, (" ".join(map(str, one.seeds)), "yes" if paired else "no"))
 
     fields = [
         field(None, lambda one: one.data, "data"),
         field(None, lambda one: one.label, "method"),
-        field("quantity", lambda one: Cell(one.name, (one.quantity.name,)), "quantity"),
-        number("A", 0, "mean_a", "std_a", "n_a"),
-        number("B", 1, "mean_b", "std_b", "n_b"),
-        number("B − A", 2, "difference"),
-        number("spread", 3, "spread"),
-        field("n", lambda one: one.cells[4], "common_seeds", "paired"),
+        field("quantity", quantity, "quantity"),
+        side("a"),
+        side("b"),
+        field("B − A", mean, "difference", kind="number"),
+        field("spread", spread, "spread", kind="number"),
+        field("n", n, "common_seeds", "paired"),
         field("verdict", lambda one: one.word, "verdict"),
     ]
     return make_sheet("A against B", found, fields)
@@ -265,9 +253,10 @@ def compare_lines(found: TreeComparison) -> Iterator[str]:
     yield found.summary
     for key, a, b in found.environment_differences:
         yield f"  {key}: A {a}; B {b}"
-    for one in found.exceeding:
-        a, b, difference, spread, n = (cell.whole() for cell in one.cells)
+    shown = pairings_sheet(found.exceeding).body
+    for one, (_, cells) in zip(found.exceeding, shown, strict=True):
+        name, a, b, difference, spread, n, _ = (text for *_, text in cells)
         numbers = f"A {a}, B {b}, B − A {difference} exceeds {spread} ({n})"
-        yield f"  {one.data}, {one.label}, {one.name}: {numbers}"
+        yield f"  {one.data}, {one.label}, {name}: {numbers}"
     for name, lacking in (("A", found.only_a), ("B", found.only_b)):
         yield from (f"  only in {name}: {line}" for line in lacking)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Section, sections, table_of
-from robustmd.report.compute import Rows, compute_rows, compute_sheet
 from robustmd.report.domains_table import domains_sheet, further_sheet
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair, choices_sheet, fair
@@ -18,8 +19,15 @@ from robustmd.report.manifest import own_folders
 from robustmd.report.missing import Missing, missing_runs, missing_sheet
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
-from robustmd.report.regret import RegretRow, regret_rows, regret_sheet, unreadable_regrets
-from robustmd.report.run_list import RunEntry, runs_sheet, section_entries
+from robustmd.report.regret import regret_sheet, regrets
+from robustmd.report.run_list import (
+    ComputeRows,
+    RunEntry,
+    compute_rows,
+    compute_sheet,
+    runs_sheet,
+    section_entries,
+)
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.report.table import Table, build_table
@@ -58,8 +66,8 @@ class SectionReport:
     section: Section
     table: Table
     comparisons: tuple[Comparison, ...]
-    regrets: tuple[RegretRow, ...]
-    compute: Rows
+    regrets: pd.DataFrame
+    compute: ComputeRows
     missing: tuple[Missing, ...]
     entries: tuple[RunEntry, ...]
     fair: Fair | None = None
@@ -74,13 +82,13 @@ class SectionReport:
     @property
     def parts(self) -> Mapping[str, Sequence[Sheet]]:
         """{title: the tables below it}: what every page and the terminal have after the results."""
-        paired, regrets = self._paired, self._regrets
+        paired, regret = self._paired, self._regret
         found = {
             f"Paired differences to {self.section.baseline}": [paired] if paired else [],
             "The fair protocol": self.fair.sheets if self.fair else [],
             "Missing": [missing_sheet(self.missing)] if self.missing else [],
             "Further metrics": [self.further] if self.further else [],
-            "Regret of the adversary": [regrets] if regrets else [],
+            "Regret of the adversary": [regret] if regret else [],
             "Compute": [compute_sheet(self.compute)],
         }
         return {title: sheets for title, sheets in found.items() if sheets}
@@ -93,11 +101,11 @@ class SectionReport:
             "runs.csv": [runs_sheet(self.section)],
             "compute.csv": [compute_sheet(self.compute)],
             **_in("paired", "md csv", self._paired),
-            **_in("regret", "md csv", self._regrets),
+            **_in("regret", "md csv", self._regret),
             **_in("metrics", "md tex csv", self.further),
         }
         if self.table.is_many:
-            found["domains.csv"] = [domains_sheet(self.section, self.table.spread)]
+            found["domains.csv"] = [domains_sheet(self.section)]
         if self.fair is not None:
             found["fair.md"] = self.fair.sheets
             found["fair.tex"] = self.fair.sheets[:2]
@@ -105,18 +113,16 @@ class SectionReport:
             found["fair_choices.csv"] = [choices_sheet(self.fair)]
             found["fair_paired.csv"] = [self.fair.paired]
         if self.front is not None:
-            found["static_front.csv"] = [front_sheet(self.front, self.table.spread)]
+            found["static_front.csv"] = [front_sheet(self.front)]
         return found
 
     @property
     def _paired(self) -> Sheet | None:
-        if not self.comparisons:
-            return None
-        return paired_sheet(self.comparisons, self.table.selection)
+        return paired_sheet(self.comparisons, self.section) if self.comparisons else None
 
     @property
-    def _regrets(self) -> Sheet | None:
-        return regret_sheet(self.regrets) if self.regrets else None
+    def _regret(self) -> Sheet | None:
+        return None if self.regrets.empty else regret_sheet(self.regrets, self.section)
 
 
 @dataclass(frozen=True)
@@ -125,8 +131,6 @@ class Report:
 
     outputs: Path
     out: Path
-    selection: Selection
-    spread: SpreadKind
     sections: tuple[SectionReport, ...]
     leave_one_out: tuple[LeaveOneOut, ...]
     problems: tuple[Problem, ...]
@@ -173,18 +177,14 @@ def make_report(
             f"--baseline {clean(baseline)}: no finished run of it; there are runs of: "
             f"{', '.join(there)}"
         )
-    found = tuple(replace(section, asked=baseline) for section in found)
-    unreadable = [problem for section in found for problem in unreadable_regrets(section)]
+    found = tuple(replace(section, asked=baseline, spread=spread) for section in found)
     own = own_folders(out, (section.folder for section in found))
-    problems = _relevant((*collection.problems, *left_out, *unreadable), own, data)
-    made = tuple(_section_report(s, selection, spread, left_out) for s in found)
-    apart = leave_one_out(found, selection, spread)
-    return Report(collection.outputs, out, selection, spread, made, apart, problems)
+    problems = _relevant((*collection.problems, *left_out), own, data)
+    made = tuple(_section_report(section, left_out) for section in found)
+    return Report(collection.outputs, out, made, leave_one_out(found), problems)
 
 
-def _section_report(
-    section: Section, selection: Selection, spread: SpreadKind, left_out: Iterable[Problem]
-) -> SectionReport:
+def _section_report(section: Section, left_out: Iterable[Problem]) -> SectionReport:
     beside = {problem.path for problem in section.unfinished}
     twice = [
         problem
@@ -195,15 +195,15 @@ def _section_report(
     ]
     return SectionReport(
         section,
-        build_table(section, selection, spread),
+        build_table(section),
         comparisons(section),
-        regret_rows(section),
-        compute_rows(section, [p.run for p in twice if p.run is not None]),
+        regrets(section),
+        compute_rows(section, [problem.run for problem in twice if problem.run is not None]),
         missing_runs(section),
         section_entries(section, twice),
-        fair(section, selection, spread),
+        fair(section),
         front(section),
-        further_sheet(section, selection, spread),
+        further_sheet(section),
     )
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from robustmd.registry import Metric
 from robustmd.report.aggregate import Group, Section, measured_as
-from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, csv_values, estimate_cell
+from robustmd.report.estimate import SPREAD_WORDS, csv_values, estimate_cell
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import Quantity
-from robustmd.report.selection import Selection, further_metrics
+from robustmd.report.selection import further_metrics
 from robustmd.report.sheet import Cell, Field, Sheet, csv_sheet, field, make_sheet
 from robustmd.runs.run import MEASURED
 
 
-def domains_sheet(section: Section, spread: SpreadKind) -> Sheet:
+def domains_sheet(section: Section) -> Sheet:
     """For a CSV file losses and accuracies [percent] of each domain; `worst_in`: in how many runs
     it has the lowest test accuracy, or largest loss; `weight_mean`: of p_k after the last update,
     over the runs that recorded it. Unseen domains come last, named as such."""
@@ -31,7 +31,7 @@ def domains_sheet(section: Section, spread: SpreadKind) -> Sheet:
                 row: dict[str, object] = {"method": label, "domain": of_domain[0].where}
                 row["n"] = len(group.runs)
                 for plain, one in zip(own, of_domain, strict=True):
-                    row |= csv_values(plain.measure, group.estimate(one), spread)
+                    row |= csv_values(plain.measure, group.estimate(one), section.spread)
                 row["worst_in"] = None if unseen else counts[name]
                 rows.append(row | {"weight_mean": None if unseen else weights.get(name)})
     return csv_sheet(f"domains of {section.data}", rows)
@@ -49,7 +49,7 @@ def _mean_weights(group: Group) -> dict[str, float]:
     return {name: math.fsum(values) / len(values) for name, values in found.items()}
 
 
-def further_sheet(section: Section, selection: Selection, spread: SpreadKind) -> Sheet | None:
+def further_sheet(section: Section) -> Sheet | None:
     """A row for each metric beside loss and accuracy and each method whose every run measured it on
     its test sets; None where there is none."""
     rows = [
@@ -64,9 +64,9 @@ def further_sheet(section: Section, selection: Selection, spread: SpreadKind) ->
         def cell(row: tuple[Group, Metric]) -> Cell:
             group, metric = row
             quantity = Quantity(metric.name, "test", domain, recorded=metric)
-            return estimate_cell(group.estimate(quantity), metric, spread)
+            return estimate_cell(group.estimate(quantity), metric, section.spread)
 
-        names = f"{name}_mean", f"{name}_{spread}"
+        names = f"{name}_mean", f"{name}_{section.spread}"
         return field(title, cell, *names, kind="number", is_worst=domain is None)
 
     many = is_many(section.domains)
@@ -81,7 +81,7 @@ def further_sheet(section: Section, selection: Selection, spread: SpreadKind) ->
     measured = "loss" if section.loss.targets == "numbers" else "loss and accuracy"
     caption = (
         f"{clean(section.data)}: what runs measured beside {measured}, on the test sets; "
-        f"mean ± {SPREAD_WORDS[spread]}; WORST: the worst domain within each run. Every value is "
-        f"of {selection.words}."
+        f"mean ± {SPREAD_WORDS[section.spread]}; WORST: the worst domain within each run. Every "
+        f"value is of {section.selection.words}."
     )
     return make_sheet("further metrics", rows, fields, caption=caption) if rows else None

@@ -8,22 +8,22 @@ and training but for what may be tuned. The test set chooses nothing.
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from robustmd.config.settings import TUNED as TUNED_IN_TRAINING
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.compute import total_seconds
-from robustmd.report.estimate import SpreadKind
-from robustmd.report.front import unpaired_sheet
-from robustmd.report.names import clean
+from robustmd.report.names import clean, some_text
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
-from robustmd.report.quantities import Quantity
-from robustmd.report.selection import Selected, Selection
+from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, Quantity
+from robustmd.report.run_list import total_seconds
+from robustmd.report.selection import Selected
 from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
-from robustmd.report.sheet import Cell, Sheet, csv_sheet, field, make_sheet
-from robustmd.report.table import Row, Table, build_table
+from robustmd.report.sheet import Cell, Column, Row, Sheet, csv_sheet, field, make_sheet
+from robustmd.report.table import Row as Result
+from robustmd.report.table import Table, build_table
 from robustmd.runs.run import Run
 
 # What a configuration of a method may choose beside the method's own keys; all else is the ground
@@ -42,8 +42,7 @@ SHARED = (
 )
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """What one seed measures a method by. `val_loss`: max_k f_k on the validation split [nats], the
     smallest of the method's configurations at this seed; `configuration`: "learning_rate=0.02 λ=1".
     """
@@ -53,29 +52,25 @@ class Choice:
     val_loss: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tuned:
     """One method's budget, and what it bought; `domain` is an individual model's.
 
-    `configurations`: different ones, over all seeds; `unfinished`: runs that diverged, failed or
-    did not end; `seconds` of all runs, at least this where not `is_complete`; `left_out`: seeds
-    without a choice, and why.
+    `tries`: all its runs, see `_facts`; `configurations`: different ones of them, over all seeds;
+    `left_out`: seeds without a choice, and why.
     """
 
     label: str
     method: str
     domain: str | None
     prior: Any
+    tries: pd.DataFrame
     configurations: int
-    runs: int
-    unfinished: int
-    seconds: float
-    is_complete: bool
     choices: tuple[Choice, ...]
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fair:
     """`methods` are in the table, `references` (individual models) in the budget alone; `others`
     counts runs with a validation split on other ground, which are in neither."""
@@ -89,7 +84,7 @@ class Fair:
     @property
     def paired(self) -> Sheet:
         """The differences to the baseline under the protocol."""
-        found = paired_sheet(self.comparisons, self.table.selection, SHARED)
+        found = paired_sheet(self.comparisons, self.table.section, SHARED)
         return replace(found, name=f"{found.name} under the fair protocol")
 
     @property
@@ -99,15 +94,9 @@ class Fair:
         return [self.table.sheet, budget_sheet(self), *paired, unpaired_sheet(self.table)]
 
 
-def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | None:
+def fair(section: Section) -> Fair | None:
     """The protocol's table, where at least two mixture methods have two configurations or more with
-    a validation split on the same ground; of several grounds the one with the most runs.
-
-    Args:
-        section: made with `selection`, which also says which measurements a run is chosen by.
-        selection: the rule for every row.
-        spread: what stands behind ±.
-    """
+    a validation split on the same ground; of several grounds the one with the most runs."""
     tries = _tries(section)
     if tries.empty:
         return None
@@ -120,7 +109,7 @@ def fair(section: Section, selection: Selection, spread: SpreadKind) -> Fair | N
         return None
     ground = members["ground"].iloc[0]
     own = replace(section, groups=tuple(_group(one, ground) for one in chosen), unfinished=())
-    table = build_table(own, selection, spread)
+    table = build_table(own)
     rows = {row.label: row for row in table.rows if not row.published}
     most = max(one.configurations for one in chosen)
     kept = tuple(_warned(rows[one.label], one, most) for one in chosen)
@@ -202,19 +191,9 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
             best = tried.loc[tried["loss"].idxmin()]
             said = clean(describe(best["settings"], keys))
             choices.append(Choice(best["selected"], said, float(best["loss"])))
-    return Tuned(
-        label=clean(run.label if prior is None else f"{run.label} prior={prior}"),
-        method=method,
-        domain=domain,
-        prior=prior,
-        configurations=count,
-        runs=len(pool),
-        unfinished=int(pool["selected"].isna().sum()),
-        seconds=sum(map(total_seconds, pool["run"])),
-        is_complete=all("total" in run.seconds for run in pool["run"]),
-        choices=tuple(choices),
-        left_out=tuple(left_out),
-    )
+    label = clean(run.label if prior is None else f"{run.label} prior={prior}")
+    found = tuple(choices), tuple(left_out)
+    return Tuned(label, method, domain, prior, pool, count, *found)
 
 
 def _order(configurations: pd.Series) -> pd.Series:
@@ -228,7 +207,7 @@ def _group(one: Tuned, ground: Settings) -> Group:
     return Group(one.label, one.method, None, settings, selected, one.configurations)
 
 
-def _warned(row: Row, one: Tuned, most: int) -> Row:
+def _warned(row: Result, one: Tuned, most: int) -> Result:
     """The row with what is unlike in its budget."""
     count = one.configurations
     unequal = [f"{count} configurations, while another method has {most}"] if count < most else []
@@ -238,19 +217,17 @@ def _warned(row: Row, one: Tuned, most: int) -> Row:
 def budget_sheet(found: Fair) -> Sheet:
     """A row a method: what it cost, and what each seed chose."""
 
-    def seconds(one: Tuned) -> Cell:
-        return Cell(f"{'' if one.is_complete else '≥ '}{one.seconds:.0f}")
-
-    def chosen(one: Tuned) -> str:
-        return "" if one in found.references else chosen_text(one)
+    def seconds(one: Tuned) -> str:
+        is_complete = all("total" in run.seconds for run in one.tries["run"])
+        return f"{'' if is_complete else '≥ '}{sum(map(total_seconds, one.tries['run'])):.0f}"
 
     fields = [
         field("method", lambda one: one.label),
         field("cfg", lambda one: one.configurations, kind="number"),
-        field("runs", lambda one: one.runs, kind="number"),
-        field("not finished", lambda one: one.unfinished, kind="number"),
+        field("runs", lambda one: len(one.tries), kind="number"),
+        field("not finished", lambda one: one.tries["selected"].isna().sum(), kind="number"),
         field("seconds", seconds, kind="number"),
-        field("chosen by worst validation loss", chosen, kind="long"),
+        field("chosen by worst validation loss", chosen_text, kind="long"),
     ]
     methods = (*found.methods, *found.references)
     name = "budget and choices of the fair protocol"
@@ -276,14 +253,40 @@ def _budget_caption(found: Fair) -> str:
 
 
 def chosen_text(one: Tuned) -> str:
-    """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"."""
+    """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"; "" of an
+    individual model."""
+    if one.domain is not None:
+        return ""
     seeds: dict[str, list[str]] = defaultdict(list)
     for choice in one.choices:
         seeds[choice.configuration or "the only one"].append(str(choice.selected.seed))
-    said = [
+    said = (
         f"{name} (seed{'s' if len(of) > 1 else ''} {', '.join(of)})" for name, of in seeds.items()
-    ]
+    )
     return "; ".join([*said, *one.left_out])
+
+
+def unpaired_sheet(table: Table) -> Sheet:
+    """A row a method, by the mean over its seeds, whichever they are: the worst and the mean over
+    the domains on test, and which rows are at least as good in both and better in one."""
+    loss = table.section.loss
+    both = [one.measured_by(loss) for one in (WORST_TEST_ACCURACY, MEAN_TEST_ACCURACY)]
+    shown = table.sheet.arranged(["method", *(f"{one.name}_mean" for one in both), "n"])
+    means = np.array([[cell.values[0] for cell in row.cells[1:3]] for row in shown.rows], float)
+    costs = -means if both[0].metric.better == "larger" else means
+    rows = []
+    for own, line in zip(costs, shown.rows, strict=True):
+        is_above = (costs <= own).all(axis=1) & (costs != own).any(axis=1)
+        above = [shown.rows[place].cells[0].text for place in np.flatnonzero(is_above)]
+        text = some_text(above) or "none: on the front"
+        rows.append(Row((*line.cells, Cell(text, (text,)))))
+    caption = (
+        "Unpaired: means over each row's own seeds, on test. A row is dominated by those whose "
+        "worst and mean are both at least as good, and not both the same; the others are the "
+        "Pareto front. This knows no chance: see ± and the paired differences."
+    )
+    columns = (*shown.columns, Column("dominated by", ("dominated_by",), "long"))
+    return Sheet("worst against mean, unpaired", columns, tuple(rows), caption)
 
 
 def choices_sheet(found: Fair) -> Sheet:

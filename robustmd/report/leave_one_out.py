@@ -3,13 +3,12 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from robustmd.report.aggregate import Group, Section, folder_name, labelled
-from robustmd.report.estimate import SpreadKind, estimate
+from robustmd.report.estimate import estimate
 from robustmd.report.names import clean
 from robustmd.report.quantities import Quantity
-from robustmd.report.selection import Selection
 from robustmd.report.settings_key import Settings
 from robustmd.report.table import Row, Table, spread_words
 from robustmd.runs.run import LossName
@@ -17,33 +16,24 @@ from robustmd.runs.run import LossName
 AVERAGE = Quantity("accuracy", "test", over="mean", unseen=True)
 
 
-@dataclass(frozen=True)
 class LeaveOneOut(Table):
     """Rows are methods, columns the domains kept out, and their average. Every cell of a row is
-    over the seeds that have all of them. `folder` is fit for a path."""
-
-    folder: str = ""
-
-    @property
-    def _measured(self) -> str:
-        """ "accuracy [%]"."""
-        metric = self.columns[-1].metric
-        return f"{metric.name} [{metric.unit}]" if metric.unit else metric.name
+    over the seeds that have all of them."""
 
     @property
     def caption(self) -> str:
+        section, metric = self.section, self.columns[-1].metric
+        measured = f"{metric.name} [{metric.unit}]" if metric.unit else metric.name
         return (
-            f"{self.data}, leave one domain out: a column is the test {self._measured} on a domain "
+            f"{section.data}, leave one domain out: a column is the test {measured} on a domain "
             "by runs that kept it out of training, the last the average over the domains, within "
-            f"each seed. {spread_words(self)} Every value is of {self.selection.words}, chosen "
+            f"each seed. {spread_words(self)} Every value is of {section.selection.words}, chosen "
             "without the domain kept out; n counts the seeds that have every domain kept out, cfg "
             "the configurations of the method that were run."
         )
 
 
-def leave_one_out(
-    sections: Sequence[Section], selection: Selection, spread: SpreadKind
-) -> tuple[LeaveOneOut, ...]:
+def leave_one_out(sections: Sequence[Section]) -> tuple[LeaveOneOut, ...]:
     """A table for each data set where some mixture has, in a common seed, a run with each domain
     kept out, all else the same."""
     by_data: dict[tuple[str, tuple[str, ...], LossName], list[Section]] = defaultdict(list)
@@ -59,8 +49,8 @@ def leave_one_out(
         rows = _rows(members, each)
         if rows:
             place = folder_name(f"{data}-leave-one-out", folders)
-            shown = (*each, average), rows, selection, spread
-            found.append(LeaveOneOut(clean(data), (), *shown, folder=place))
+            apart = replace(members[0], data=clean(data), folder=place, domains=())
+            found.append(LeaveOneOut(apart, (*each, average), rows))
     return tuple(found)
 
 

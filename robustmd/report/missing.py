@@ -1,19 +1,84 @@
-"""What is not there yet, and the command that would run it."""
+"""What must be known of a row beside its numbers: what its runs said of themselves, and which of
+them are not there yet, with the command that would run them."""
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from robustmd.report.aggregate import Group, Section, seed_of
-from robustmd.report.names import clean
+from robustmd.report.names import clean, some_text
 from robustmd.report.settings_key import FINGERPRINT, describe, differing, settings_of
 from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.runs import rerun
-from robustmd.runs.run import Problem, Run
+from robustmd.runs.run import Problem, Run, constant_of
 from robustmd.runs.untrusted import Unreadable
 
+# A number that stands by itself: not the 8 of "conv8" nor the 5 of "v1.5.2".
+_NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|\.\d)"
+_GAP = "\0"  # stands for a number
 
-@dataclass(frozen=True)
-class Missing:
+MOST = 50  # lines of a run: one that we made says fewer
+Kind = Literal["warnings", "notes"]
+
+
+def said(run: Run, kind: Kind) -> list[str]:
+    """What one run said, each line once; of more than `MOST` lines the first, and a count."""
+    listed = run.summary.get(kind)
+    lines = list(dict.fromkeys(map(str, listed if isinstance(listed, list) else [])))
+    more = len(lines) - MOST
+    return lines if more <= 0 else [*lines[:MOST], f"and {more:,} more {kind}"]
+
+
+def messages(runs: Sequence[Run], kind: Kind) -> tuple[str, ...]:
+    """ "nearly all weight on svhn for 100 iterations up to 215–340 (3 of 5 runs)", in order of
+    first appearance.
+
+    Messages that differ in their numbers alone are one message, with the range of each number; the
+    names of domains count as words.
+    """
+    numbers: dict[str, list[list[str]]] = defaultdict(list)
+    speakers: dict[str, set[int]] = defaultdict(set)
+    for place, run in enumerate(runs):
+        names = run.measured
+        longest_first = sorted(filter(None, names), key=len, reverse=True)
+        words = [rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first]
+        token = re.compile("|".join([*words, _NUMBER]))
+        for line in said(run, kind):
+            alike = token.sub(lambda one: one[0] if one[0] in names else _GAP, line)  # noqa: B023
+            numbers[alike].append([one for one in token.findall(line) if one not in names])
+            speakers[alike].add(place)
+    return tuple(
+        f"{_filled(alike, numbers[alike])} ({len(places)} of {_count(runs)})"
+        for alike, places in speakers.items()
+    )
+
+
+def _filled(alike: str, numbers: Sequence[Sequence[str]]) -> str:
+    """The message again: a number where all agree, else the smallest and the largest."""
+    ordered = (sorted(set(column), key=float) for column in zip(*numbers, strict=False))
+    ranges = ("–".join(dict.fromkeys((one[0], one[-1]))) for one in ordered)
+    return re.sub(_GAP, lambda _: next(ranges, ""), alike)
+
+
+def _count(runs: Sequence[Run]) -> str:
+    return f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+
+
+def other_warnings(group: Group) -> tuple[str, ...]:
+    """Of seeds that are not in the row, "seed 3 is not in it: diverged after 120 of 1000
+    iterations", and of models that predict one class whatever they see."""
+    lost = (
+        f"seed {seed_of(problem)} is not in it: {problem.reason}" for problem in group.unfinished
+    )
+    tested = (constant_of(run.summary).get("test", ()) for run in group.runs)
+    found = Counter(domain for domains in tested for domain in domains)
+    where = [f"{domain} ({count} of {_count(group.runs)})" for domain, count in found.items()]
+    constant = [f"predicts one class for every test image of {some_text(where)}"] if where else []
+    return (*lost, *constant)
+
+
+class Missing(NamedTuple):
     """Seeds of a row that have no finished run, why, and the command that would run them."""
 
     label: str

@@ -2,26 +2,40 @@
 
 import base64
 import hashlib
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import DrawnFile, Report, SectionReport, problems_sheet
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
-from robustmd.report.licences import licences_of, may_be_shown
+from robustmd.report.figures.examples import licences_of, may_be_shown
+from robustmd.report.figures.lines import thinned
 from robustmd.report.names import MOST_NAMED, clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
-from robustmd.report.run_details import MOST_OPEN, config_lines, log_lines, run_curves
-from robustmd.report.run_list import entries_sheet
+from robustmd.report.run_list import RunEntry, entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
 from robustmd.report.sheet import NOTHING, VERDICTS, WARNED, Field, Sheet, field, make_sheet
 from robustmd.report.style import place_style
+from robustmd.runs import files
+from robustmd.runs.untrusted import Unreadable, read_bytes
 
 LINES = "".join(
     f".line{place}{{color:{place_style(place)['color']}}}" for place in range(MOST_NAMED)
 )  # the domains' in the curves of one run
 STYLE, SCRIPT = asset("style.css") + LINES, asset("page.js")
+MOST_OPEN = 200  # runs of a table: of more the list has links alone
+MOST_LETTERS = 400  # of a line
+CONFIG_LINES, LOG_LINES = 200, 12
+MOST_POINTS = 25  # of a line
+WIDTH, HEIGHT = 320, 80  # of a curve's plane
+
 Figures = Mapping[str, Sequence[DrawnFile]]
 
 
@@ -63,17 +77,17 @@ def verdict(one: SectionReport) -> str:
     """ "Worst test accuracy against even: better: opt (+6.56 points, n = 3); undecided: kl (+0.20
     points, n = 3)." Every method that was compared counts, not the best of them."""
     found, baseline = forest(one.comparisons), one.section.baseline
-    if found is None:
+    if not found:
         return (
             f"No verdict: it needs {baseline} and another mixture, trained in the same way, with a "
             "seed in common, such as by -m method=even,opt seed=0,1,2."
         )
     by_word: dict[str, list[str]] = {word: [] for word in VERDICTS}
-    for gain, _ in found.rows:
+    for gain, _ in found:
         said = f"{gain.method} ({gain.mean_in_unit}, n = {gain.difference.n})"
         by_word[gain.word].append(said)
     told = "; ".join(f"{word}: {some_text(names)}" for word, names in by_word.items() if names)
-    return f"{found.what.capitalize()} against {baseline}: {told}."
+    return f"{found[0][0].what.capitalize()} against {baseline}: {told}."
 
 
 def protocol(one: SectionReport) -> str:
@@ -87,8 +101,8 @@ def protocol(one: SectionReport) -> str:
     )
     at_least = "" if all(row.is_complete for row in one.compute) else "at least "
     return (
-        f"n = {n} seeds a row. Numbers are of {one.table.selection.words}. "
-        f"±: {'none (n = 1)' if n == '1' else SPREAD_WORDS[one.table.spread]}. "
+        f"n = {n} seeds a row. Numbers are of {one.section.selection.words}. "
+        f"±: {'none (n = 1)' if n == '1' else SPREAD_WORDS[one.section.spread]}. "
         f"Intervals: 95 % t, paired by seed. In all rows: {shared or 'nothing shared'}. "
         f"{_sizes(one.section)}{_experiments(one.section)}"
         f"Device: {', '.join(sorted({row.device for row in one.compute}))}. "
@@ -142,6 +156,62 @@ def settings_sheet(groups: Sequence[Group]) -> Sheet:
         fields.append(field("experiment", experiments))
     fields += map(setting, keys)
     return make_sheet("settings that differ", groups, fields)
+
+
+class Curve(NamedTuple):
+    """Lines over the iterations on one scale from `low` to `high`: each (name, its points in the
+    plane as "0,80 8,75", the value at its end)."""
+
+    title: str
+    low: float
+    high: float
+    lines: Sequence[tuple[str, str, float]]
+
+
+def config_lines(entry: RunEntry) -> list[str]:
+    """config.yaml; like the log, it is anybody's text."""
+    return _lines(entry.path / files.CONFIG)[:CONFIG_LINES]
+
+
+def log_lines(entry: RunEntry) -> list[str]:
+    """The end of the log."""
+    return _lines(entry.path / files.LOG)[-LOG_LINES:]
+
+
+def _lines(path: Path) -> list[str]:
+    """Those that are not empty, of a line that a terminal drew over and over what it showed last;
+    none where the file cannot be read."""
+    try:
+        text = read_bytes(path).decode("utf-8", errors="replace")
+    except Unreadable:
+        return []
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return [line[:MOST_LETTERS] for line in lines if line.strip()]
+
+
+def run_curves(one: SectionReport, entry: RunEntry) -> list[Curve]:
+    """Training losses and weights of a run that is in the table."""
+    run = entry.run
+    if run is None or entry.reason:
+        return []
+    losses, weights = one.recorded.losses(run), one.recorded.weights(run)
+    if is_many(run.domains):
+        losses = pd.DataFrame({"worst": losses.max(axis=1), "median": losses.median(axis=1)})
+        weights = pd.DataFrame({"largest": weights.max(axis=1)})
+    curves = {f"training loss{one.recorded.unit}": losses, "weight p": weights}
+    return [_curve(title, frame) for title, frame in curves.items() if len(frame) > 1]
+
+
+def _curve(title: str, frame: pd.DataFrame) -> Curve:
+    thin = thinned(frame, MOST_POINTS)
+    low, high = float(thin.to_numpy().min()), float(thin.to_numpy().max())
+    x = WIDTH * (thin.index - thin.index[0]) / (thin.index[-1] - thin.index[0])
+    lines = []
+    for name, values in thin.items():
+        y = HEIGHT * (high - values) / (high - low or math.inf)
+        points = " ".join(f"{a:g},{b:g}" for a, b in zip(np.rint(x), np.rint(y), strict=True))
+        lines.append((str(name), points, float(values.iloc[-1])))
+    return Curve(title, low, high, lines)
 
 
 _FUNCTIONS = (

@@ -11,7 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
-from robustmd.report.estimate import difference_text, is_percentage
+from robustmd.report.estimate import (
+    Difference,
+    Word,
+    difference,
+    difference_text,
+    holm,
+    is_percentage,
+    margin,
+    sign_flip_p,
+    word,
+)
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
@@ -19,9 +29,7 @@ from robustmd.report.quantities import (
     WORST_TRAIN_LOSS,
     Quantity,
 )
-from robustmd.report.selection import Selection
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
-from robustmd.report.verdict import Difference, Word, difference, holm, margin, sign_flip_p, word
 
 # What a method pays where there are many domains: the best of a thousand is one that was lucky.
 MEAN = "mean over the domains"
@@ -50,7 +58,6 @@ class Comparison:
     p_exact: float | None
     note: str = ""
     p_holm: float | None = None
-    baseline: str = BASELINES[0]
 
     @property
     def word(self) -> Word:
@@ -144,8 +151,7 @@ def comparisons(section: Section) -> tuple[Comparison, ...]:
             quantity = plain.measured_by(section.loss)
             one = compared(group, reference, quantity)
             if one is not None:
-                said = note if plain is price else ""
-                found.append(replace(one, note=said, baseline=section.baseline))
+                found.append(replace(one, note=note if plain is price else ""))
     return adjusted(found)
 
 
@@ -170,49 +176,16 @@ def reference_for(group: Group, section: Section) -> Group | None:
     return next((g for g in alike if is_baseline(g, section.baseline)), None)
 
 
-@dataclass(frozen=True)
-class Forest:
+def forest(found: Sequence[Comparison]) -> list[tuple[Comparison, Comparison | None]]:
     """What a forest plot shows: each method's difference to the baseline in worst test accuracy
-    (or loss, where there is none), and in the price, None where there is none; at least one row."""
-
-    rows: tuple[tuple[Comparison, Comparison | None], ...]
-
-    @property
-    def baseline(self) -> str:
-        return self.rows[0][0].baseline
-
-    @property
-    def what(self) -> str:
-        """ "worst test accuracy"."""
-        return self.rows[0][0].what
-
-    @property
-    def unit(self) -> str:
-        """ "points"."""
-        return self.rows[0][0].unit
-
-    @property
-    def margin(self) -> float:
-        """Within which a difference counts as equivalent."""
-        return self.rows[0][0].margin
-
-    @property
-    def price(self) -> str:
-        """What the price is: the mean over the domains, or the baseline's best domain."""
-        is_mean = any(price and price.note == MEAN for _, price in self.rows)
-        return MEAN if is_mean else f"{self.baseline}’s best domain"
-
-
-def forest(found: Sequence[Comparison]) -> Forest | None:
-    """None where nothing can be compared."""
+    (or loss, where there is none), and in the price, None where there is none."""
     prices = {one.method: one for one in found if one.note}
-    gains = [one for one in found if one.quantity.is_worst_test]
-    return Forest(tuple((one, prices.get(one.method)) for one in gains)) if gains else None
+    return [(one, prices.get(one.method)) for one in found if one.quantity.is_worst_test]
 
 
-def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = ALIKE) -> Sheet:
+def paired_sheet(found: Sequence[Comparison], section: Section, how: str = ALIKE) -> Sheet:
     """A row a comparison. `how`: what the two runs of a pair share, beside their seed."""
-    baseline = next((one.baseline for one in found), BASELINES[0])
+    baseline = section.baseline
 
     def row(one: Comparison) -> Cell:
         return Cell(f"{one.method} − {one.reference}", (one.method, one.reference))
@@ -243,18 +216,19 @@ def paired_sheet(found: Sequence[Comparison], selection: Selection, how: str = A
         field("verdict", lambda one: Cell(one.said, (one.word,), mark=one.word), "verdict"),
     ]
     name = f"paired differences to {baseline}"
-    return make_sheet(name, found, fields, caption=_caption(clean(baseline), selection, how))
+    return make_sheet(name, found, fields, caption=_caption(section, how))
 
 
-def _caption(baseline: str, selection: Selection, how: str) -> str:
+def _caption(section: Section, how: str) -> str:
     """What the numbers are, and the rule behind the word."""
+    baseline = clean(section.baseline)
     why = f"{baseline} is what --baseline asks for, or the first of {', '.join(BASELINES)} here; "
     return (
         f"Paired by seed: method − {baseline}, {how}; {'' if baseline == BASELINES[0] else why}"
-        f"every value is of {selection.words}. Mean of the differences, 95 % t interval, n = "
-        "number of seeds both have, two-sided p of the paired t test (none below n = 3) and of the "
-        "exact paired permutation test (none below n = 6), Holm: the t test's p adjusted over this "
-        "table. Equivalent: the interval lies inside ±0.5 points, where one "
+        f"every value is of {section.selection.words}. Mean of the differences, 95 % t interval, "
+        "n = number of seeds both have, two-sided p of the paired t test (none below n = 3) and of "
+        "the exact paired permutation test (none below n = 6), Holm: the t test's p adjusted over "
+        "this table. Equivalent: the interval lies inside ±0.5 points, where one "
         "test image (the resolution) is less than that, or ±5 % of "
         f"{baseline}'s loss. Better or worse: Holm p ≤ 0.05, p ≤ 0.05/3 (three quantities are "
         "looked at) and, where there is one, exact p ≤ 0.05. Undecided: anything else, and n < 3. "

@@ -1,21 +1,18 @@
 """The adversary's regret, measured in the runs, beside the bound that is proved for it."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 from robustmd.report.aggregate import Section
-from robustmd.report.estimate import (
-    SPREAD_WORDS,
-    Estimate,
-    estimate,
-    estimate_cell,
-    value_text,
-)
+from robustmd.report.estimate import SPREAD_WORDS, estimate, estimate_cell, value_text
 from robustmd.report.quantities import LOSS
 from robustmd.report.sheet import NOTHING, Cell, Sheet, field, make_sheet
-from robustmd.runs.run import LossName, Problem, Run
+from robustmd.runs.run import Run
 
 ROUNDING = 1e-9  # nats: what float64 sums of losses may be off by, and more
 CAPTION = (
@@ -26,131 +23,84 @@ CAPTION = (
     "It holds for every run whatever the losses were, so a run above it is a mistake in the "
     "software."
 )
+COLUMNS = ["label", "seed", "place", "measured", "bound", "mu"]
 
 
-@dataclass(frozen=True)
-class Regret:
-    """Of one run, per update; `bound` is None where none is proved, `mu` is its μ_obs."""
-
-    run: Run
-    measured: float
-    bound: float | None
-    mu: float
-
-
-@dataclass(frozen=True)
-class RegretRow:
-    """The runs of a group that recorded a regret, by seed."""
-
-    label: str
-    regrets: tuple[Regret, ...]
-
-    @property
-    def loss(self) -> LossName:
-        """What its numbers are per update."""
-        return self.regrets[0].run.loss_name
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        return tuple(one.run.seed for one in self.regrets)
-
-    @property
-    def measured(self) -> Estimate:
-        return estimate(one.measured for one in self.regrets)
-
-    @property
-    def bound(self) -> Estimate | None:
-        """Over the seeds; None unless every run has one."""
-        bounds = [one.bound for one in self.regrets if one.bound is not None]
-        return estimate(bounds) if len(bounds) == len(self.regrets) else None
-
-    @property
-    def broken(self) -> tuple[Regret, ...]:
-        """Those above their bound."""
-        bounded = (one for one in self.regrets if one.bound is not None)
-        return tuple(one for one in bounded if one.measured > one.bound + ROUNDING)  # type: ignore[operator]
-
-    @property
-    def holds(self) -> Literal["yes", "NO", "–"]:
-        """Whether every run kept its bound."""
-        if self.broken:
-            return "NO"
-        return "–" if self.bound is None else "yes"
+def regrets(section: Section) -> pd.DataFrame:
+    """A row for each run that recorded its regret: `label` of its row, `seed`, `place`; `measured`
+    and `bound` per update (NaN: none is proved), `mu`, its μ_obs; `is_broken`: it is above its
+    bound."""
+    found = [
+        {"label": group.label, "seed": run.seed, "place": run.place, **recorded}
+        for group in section.groups
+        for run in group.runs
+        if (recorded := _recorded(run)) is not None
+    ]
+    frame = pd.DataFrame(found, columns=COLUMNS).astype({"measured": float, "bound": float})
+    return frame.assign(is_broken=frame["measured"] > frame["bound"] + ROUNDING)
 
 
-def _regret(run: Run) -> Regret | None:
-    """What the run recorded; None where it recorded none, or nothing that could be a regret."""
+def _recorded(run: Run) -> dict[str, float] | None:
+    """None where it recorded none, or what can be no regret."""
     recorded = run.summary.get("regret")
     if not isinstance(recorded, dict):
         return None
-    measured, mu, bound = (recorded.get(key) for key in ("measured", "mu", "bound"))
-    if all(map(_is_number, (measured, mu, 0.0 if bound is None else bound))):
-        return Regret(run, measured, bound, mu)  # type: ignore[arg-type]
-    return None
+    found: dict[str, Any] = {key: recorded.get(key) for key in ("measured", "bound", "mu")}
+    numbers = [value for key, value in found.items() if key != "bound" or value is not None]
+    is_sound = all(type(value) in (int, float) and math.isfinite(value) for value in numbers)
+    return found if is_sound else None
 
 
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
+def by_row(found: pd.DataFrame) -> list[pd.DataFrame]:
+    """The runs of each row of the table."""
+    return [runs for _, runs in found.groupby("label", sort=False)]
 
 
-def regret_rows(section: Section) -> tuple[RegretRow, ...]:
-    """A row for each group of which a run recorded its regret."""
-    found = ((group.label, tuple(map(_regret, group.runs))) for group in section.groups)
-    rows = (RegretRow(label, tuple(filter(None, regrets))) for label, regrets in found)
-    return tuple(row for row in rows if row.regrets)
+def alarms(found: pd.DataFrame) -> Iterator[str]:
+    """A line for each run that broke its bound: numbers, and where it lies."""
+    for run in found[found["is_broken"]].itertuples():
+        yield (
+            f"BOUND BROKEN by {run.label}, seed {run.seed}: measured regret {run.measured:.6g} is "
+            f"above the proved bound {run.bound:.6g} ({run.place}). "
+            "This is a mistake in the software, not in the run: please report it with that folder"
+        )
 
 
-def unreadable_regrets(section: Section) -> list[Problem]:
-    """Runs that recorded something under `regret` which is none."""
-    reason = "summary.json's regret is not made of finite numbers: left out of the regret table"
-    return [
-        Problem(run.path, reason, "remark", run)
-        for run in section.runs
-        if run.summary.get("regret") is not None and _regret(run) is None
-    ]
-
-
-def alarms(rows: Sequence[RegretRow]) -> list[str]:
-    """One line for each run that broke its bound: numbers, and where it lies."""
-    return [
-        f"BOUND BROKEN by {row.label}, seed {one.run.seed}: measured regret {one.measured:.6g} is "
-        f"above the proved bound {one.bound:.6g} ({one.run.place}). "
-        "This is a mistake in the software, not in the run: please report it with that folder"
-        for row in rows
-        for one in row.broken
-    ]
-
-
-def regret_sheet(rows: Sequence[RegretRow]) -> Sheet:
+def regret_sheet(found: pd.DataFrame, section: Section) -> Sheet:
     """A row a method, and an alarm for every broken bound; a CSV file has the largest μ_obs too."""
-
-    def holds(row: RegretRow) -> Cell:
-        return Cell(row.holds, (row.holds.strip(NOTHING),), mark="broken" if row.broken else "")
-
     fields = [
-        field("method", lambda row: row.label, "method"),
-        field("n", lambda row: len(row.regrets), "n", kind="number"),
-        field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
+        field("method", lambda runs: runs["label"].iloc[0], "method"),
+        field("n", len, "n", kind="number"),
+        field(None, _seeds, "seeds"),
         field("measured regret", measured_cell, "measured_mean", "measured_std", kind="number"),
         field("proved bound", bound_cell, "bound_mean", kind="number"),
-        field(None, lambda row: max(one.mu for one in row.regrets), "mu_max"),
-        field("holds", holds, "holds"),
-        field(None, lambda row: " ".join(str(one.run.seed) for one in row.broken), "broken_seeds"),
+        field(None, lambda runs: float(runs["mu"].max()), "mu_max"),
+        field("holds", holds_cell, "holds"),
+        field(None, lambda runs: _seeds(runs[runs["is_broken"]]), "broken_seeds"),
     ]
-    name = "regret of the adversary"
-    caption = CAPTION.format(in_unit=rows[0].loss.in_unit)
-    return make_sheet(name, rows, fields, caption=caption, alarms=tuple(alarms(rows)))
+    name, caption = "regret of the adversary", CAPTION.format(in_unit=section.loss.in_unit)
+    return make_sheet(name, by_row(found), fields, caption=caption, alarms=tuple(alarms(found)))
 
 
-def measured_cell(row: RegretRow) -> Cell:
+def _seeds(runs: pd.DataFrame) -> str:
+    return " ".join(map(str, runs["seed"]))
+
+
+def measured_cell(runs: pd.DataFrame) -> Cell:
     """Mean and spread, which is of another sign where the best weights did worse."""
-    cell = estimate_cell(row.measured, LOSS)
+    cell = estimate_cell(estimate(runs["measured"]), LOSS)
     return replace(cell, text=cell.text.replace("-", "−"))
 
 
-def bound_cell(row: RegretRow) -> Cell:
-    """The mean over the seeds."""
-    if row.bound is None:
-        return Cell(NOTHING, (None,))
-    return Cell(value_text(LOSS, row.bound.mean), (row.bound.mean,))
+def bound_cell(runs: pd.DataFrame) -> Cell:
+    """The mean over the seeds; nothing unless every run has one."""
+    mean = statistics.fmean(runs["bound"])
+    return Cell(NOTHING, (None,)) if math.isnan(mean) else Cell(value_text(LOSS, mean), (mean,))
+
+
+def holds_cell(runs: pd.DataFrame) -> Cell:
+    """Whether every run kept its bound."""
+    if runs["is_broken"].any():
+        return Cell("NO", ("NO",), mark="broken")
+    is_bounded = runs["bound"].notna().all()
+    return Cell("yes", ("yes",)) if is_bounded else Cell(NOTHING, ("",))

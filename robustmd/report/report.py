@@ -77,7 +77,7 @@ def write_report(
         figures[one.section.folder], images = _figures(one, out / one.section.folder)
         written += images
     for table in report.leave_one_out:
-        written += _write_tables(out / table.folder, table_files(table))
+        written += _write_tables(out / table.section.folder, table_files(table))
     page_path = _write(out / "README.md", page_markdown(report, figures))
     html_path = _write(out / "index.html", page_html(report, figures))
     every = (page_path, html_path, *written)

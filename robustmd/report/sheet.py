@@ -97,15 +97,11 @@ class Sheet:
             found.append((row, line))
         return found
 
-    def arranged(self, titles: Mapping[str, str | None]) -> "Sheet":
-        """The columns of these names in a CSV file, in this order and with these titles; None: with
-        the title that it has."""
+    def arranged(self, names: Iterable[str]) -> "Sheet":
+        """The columns of these names in a CSV file, in this order."""
         places = {column.names[0]: i for i, column in enumerate(self.columns) if column.names}
-        order = [places[name] for name in titles]
-        columns = tuple(
-            self.columns[place] if title is None else replace(self.columns[place], title=title)
-            for place, title in zip(order, titles.values(), strict=True)
-        )
+        order = [places[name] for name in names]
+        columns = tuple(self.columns[place] for place in order)
         rows = (replace(row, cells=tuple(row.cells[i] for i in order)) for row in self.rows)
         return replace(self, columns=columns, rows=tuple(rows))
 

@@ -6,18 +6,12 @@ from dataclasses import dataclass, replace
 
 from robustmd.metrics import tenth
 from robustmd.report.aggregate import AVERAGED_WORD, Group, Section, measured_as
-from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind, estimate_cell, value_text
-from robustmd.report.messages import Kind, messages, other_warnings
+from robustmd.report.estimate import SPREAD_WORDS, Estimate, estimate_cell, value_text
+from robustmd.report.missing import Kind, messages, other_warnings
 from robustmd.report.names import is_many
 from robustmd.report.published import SOURCE, published_rows
-from robustmd.report.quantities import (
-    UNSEEN,
-    Quantity,
-    table_quantities,
-)
-from robustmd.report.selection import Selection
+from robustmd.report.quantities import UNSEEN, Quantity, table_quantities
 from robustmd.report.sheet import NOTHING, Cell, Field, Mark, Sheet, field, make_sheet
-from robustmd.runs.run import CROSS_ENTROPY, LossName
 
 Value = Estimate | str | None  # ours; published, as printed; published nowhere
 NO_DOMAIN = Cell(NOTHING, (None, None))
@@ -45,19 +39,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns are `table_quantities`: of many domains those of each are not shown. `selection` and
-    `spread` hold for every row; `subset`: the fewest training examples of a domain in a measurement
-    before the last; `about` is said before all else."""
+    """Columns are `table_quantities`: of many domains those of each are not shown; `about` is said
+    before all else."""
 
-    data: str
-    domains: tuple[str, ...]
+    section: Section
     columns: tuple[Quantity, ...]
     rows: tuple[Row, ...]
-    selection: Selection = Selection()
-    spread: SpreadKind = "std"
-    subset: int | None = None
     about: str = ""
-    loss: LossName = CROSS_ENTROPY
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -67,11 +55,13 @@ class Table:
     @property
     def is_many(self) -> bool:
         """Whether domains are summarised, and the worst one is named."""
-        return is_many(self.domains)
+        return is_many(self.section.domains)
 
     def is_shown(self, column: Quantity) -> bool:
         """Whether a reader is shown the column; a CSV file has all."""
-        return column.domain is None or not is_many(self.unseen if column.unseen else self.domains)
+        return column.domain is None or not is_many(
+            self.unseen if column.unseen else self.section.domains
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -99,13 +89,13 @@ class Table:
     def sheet(self) -> Sheet:
         """All columns; of what a reader is shown the domains, the worst case and the mean."""
         sheet = make_sheet(
-            f"results of {self.data}",
+            f"results of {self.section.data}",
             self.rows,
             _fields(self),
             caption=self.caption,
             warnings=self.warnings,
             notes=self.notes,
-            letters=LETTERS.get(len(self.domains) or 1, "tiny"),
+            letters=LETTERS.get(len(self.section.domains) or 1, "tiny"),
         )
         rows = (
             replace(line, published=row.published, warned=bool(row.warnings))
@@ -128,26 +118,17 @@ class Table:
         trained = [f"{c.name}_mean" for c in shown if c.split == "train"]
         worst = ["worst_domain"] * self.is_many
         order = ["method", *tested[:1], *worst, *tested[1:], "n", "configurations", *trained]
-        return self.sheet.arranged(dict.fromkeys(order))
+        return self.sheet.arranged(order)
 
 
-def build_table(
-    section: Section, selection: Selection | None = None, spread: SpreadKind = "std"
-) -> Table:
-    """The table of one section: our groups, then the paper's rows where it has this data set.
-
-    `selection` is the rule that the section was made with: it is named in the caption.
-    """
+def build_table(section: Section) -> Table:
+    """The table of one section: our groups, then the paper's rows where it has this data set."""
     columns = table_quantities(section.domains, section.runs)
     rows = [row for group in section.groups for row in _rows(group, columns)]
     for method, printed in published_rows(section.data, section.domains):
         unknown = (None,) * (len(columns) - len(printed))
         rows.append(Row(method, (), (*printed, *unknown), published=True))
-    subsets = [one.subset for group in section.groups for one in group.selected]
-    fewest = min((size for size in subsets if size is not None), default=None)
-    rule = selection or Selection()
-    facts = section.data, section.domains, columns, tuple(rows), rule, spread, fewest
-    return Table(*facts, loss=section.loss)
+    return Table(section, columns, tuple(rows))
 
 
 def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
@@ -191,7 +172,7 @@ def _fields(table: Table) -> list[Field]:
         field("n", ours(lambda row: len(row.seeds)), "n", kind="number", first="descending"),
         field("cfg", ours(lambda row: row.configurations), "configurations", kind="number"),
         field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
-        field(None, ours(lambda row: table.selection.name), "selection"),
+        field(None, ours(lambda row: table.section.selection.name), "selection"),
         *(_number(table, place) for place in range(len(table.columns))),
         *([worst] if table.is_many else []),
     ]
@@ -208,7 +189,7 @@ def _number(table: Table, place: int) -> Field:
         if not isinstance(value, Estimate):
             return Cell(value or NOTHING, (value, None))
         mark = marks.get(_printed(column, value), "")
-        return estimate_cell(value, column.metric, table.spread, mark)
+        return estimate_cell(value, column.metric, table.section.spread, mark)
 
     is_apart = table.unseen and column.domain is None and not column.unseen
     where = f"{column.where} trained" if is_apart else column.where
@@ -216,7 +197,7 @@ def _number(table: Table, place: int) -> Field:
         f"{where} {column.short}" if table.is_shown(column) else None,
         cell,
         f"{column.name}_mean",
-        f"{column.name}_{table.spread}",
+        f"{column.name}_{table.section.spread}",
         kind="number",
         group=where.capitalize() if column.domain is None else where,
         measure=column.short,
@@ -241,19 +222,20 @@ def _printed(column: Quantity, value: Estimate) -> float:
 
 def _caption(table: Table) -> Iterator[str]:
     """What the numbers are, how they were chosen, and what ± is."""
-    loss, are_numbers = table.loss, table.loss.targets == "numbers"
+    section, loss = table.section, table.section.loss
+    are_numbers = loss.targets == "numbers"
     accuracies = "" if are_numbers else ", accuracies in percent"
     worst = "largest loss" if are_numbers else "largest loss or lowest accuracy"
     worst_test = "largest test loss" if are_numbers else "lowest test accuracy"
     yield (
-        f"{table.data}: losses are {loss.words}{loss.in_unit}{accuracies}. "
-        f"{spread_words(table)} Every value is of {table.selection.words}, the same rule for every "
-        "row; n counts seeds, cfg the configurations of the method that were run. Worst: the "
+        f"{section.data}: losses are {loss.words}{loss.in_unit}{accuracies}. "
+        f"{spread_words(table)} Every value is of {section.selection.words}, the same rule for "
+        "every row; n counts seeds, cfg the configurations of the method that were run. Worst: the "
         f"{worst} over the domains within each run, then averaged; the best "
         "is bold, the second underlined. Mean: uniform over the domains."
     )
     if table.is_many:
-        count = len(table.domains)
+        count = len(section.domains)
         yield (
             f"Of {count:,} domains the worst tenth is the mean over the {tenth(count):,} "
             f"with the {worst}, within each measurement as the worst is. "
@@ -268,10 +250,11 @@ def _caption(table: Table) -> Iterator[str]:
             f"{UNSEEN}: kept out of training; worst, mean and best-val's choice are over the "
             "domains that train, of an individual model over those that the mixtures train on."
         )
-    if table.subset is not None:
+    subsets = [one.subset for group in section.groups for one in group.selected if one.subset]
+    if subsets:
         yield (
             "Training measurements before the last are of a fixed random part of the training set "
-            f"(from {table.subset} examples a domain); test sets are always measured whole."
+            f"(from {min(subsets)} examples a domain); test sets are always measured whole."
         )
     if any(row.label.endswith(AVERAGED_WORD) for row in table.rows):
         yield f"{AVERAGED_WORD}: the mean of all iterates' weights, in place of the last."
@@ -282,5 +265,5 @@ def _caption(table: Table) -> Iterator[str]:
 def spread_words(table: Table) -> str:
     """What ± is."""
     if any(len(row.seeds) > 1 for row in table.rows):
-        return f"Mean ± {SPREAD_WORDS[table.spread]}; rows with n = 1 have no ±."
+        return f"Mean ± {SPREAD_WORDS[table.section.spread]}; rows with n = 1 have no ±."
     return "n = 1: no ±."

@@ -27,7 +27,7 @@ def show(result: Written, stream: TextIO) -> None:
     `stream` is a terminal."""
     console, report = make_console(stream, ANY_WIDTH), result.report
     for kept_out in report.leave_one_out:
-        _block(console, f"{kept_out.data}: leave one domain out", [kept_out.worst_first])
+        _block(console, f"{kept_out.section.data}: leave one domain out", [kept_out.worst_first])
     for one in report.sections:
         title = f"{one.section.data}: {domains_text(one.section.domains)}"
         _block(console, title, [_accuracies(one.table)])
@@ -66,6 +66,4 @@ def _accuracies(table: Table) -> Sheet:
     training = {c.name for c in table.columns if c.split == "train" and c != WORST_TRAIN_LOSS}
     sheet = table.worst_first
     names = (column.names[0] for column in sheet.columns)
-    return sheet.arranged(
-        dict.fromkeys(n for n in names if n.removesuffix("_mean") not in training)
-    )
+    return sheet.arranged(n for n in names if n.removesuffix("_mean") not in training)

@@ -106,7 +106,7 @@ def test_crop_noise_and_position_are_as_the_views_say() -> None:
 
 
 def test_the_report_shows_what_the_domains_say_may_be_shown() -> None:
-    from robustmd.report.licences import SHOWN
+    from robustmd.report.figures.examples import SHOWN
 
     assert SHOWN == EMBEDDABLE
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from robustmd.report.estimate import LEVEL, difference, holm, margin, sign_flip_p, word
 from robustmd.report.quantities import ACCURACY, LOSS
-from robustmd.report.verdict import LEVEL, difference, holm, margin, sign_flip_p, word
 
 SPLITS = 3000
 ONE_IN_FIFTY = 0.02 + 2 * (0.02 * 0.98 / SPLITS) ** 0.5  # 2 % and twice its standard error

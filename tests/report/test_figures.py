@@ -1,6 +1,7 @@
 """The figures: what is drawn, for which runs, and that nothing lies over anything."""
 
 import warnings
+from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ from robustmd.report.figures.lam import sweeps
 from robustmd.report.figures.lines import band
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
-from robustmd.report.regret import regret_rows
+from robustmd.report.regret import regrets
 from robustmd.report.style import figure_style
 from robustmd.runs.reader import collect
 
@@ -32,12 +33,11 @@ def section_of(outputs):
 
 
 def drawn_of(outputs, spread="std"):
-    section = section_of(outputs)
+    section = replace(section_of(outputs), spread=spread)
     report = SimpleNamespace(
         section=section,
-        table=SimpleNamespace(spread=spread),
         comparisons=comparisons(section),
-        regrets=regret_rows(section),
+        regrets=regrets(section),
         front=front(section),
     )
     report.recorded = FigureData(report)

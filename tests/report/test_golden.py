@@ -80,7 +80,7 @@ def test_worst_accuracies_80_82_90(kind, text, tmp_path):
     assert f"84.00 ± {text}" in (folder / "table.md").read_text("utf-8")
     assert rf"{{\scriptsize$\pm${text}}}" in (folder / "table.tex").read_text("utf-8")
     assert f"84.00 ± {text}" in summary_text(result)
-    assert result.sections[0].table.spread == kind
+    assert result.sections[0].section.spread == kind
 
 
 def test_domains_80_90_and_90_80_have_a_worst_of_80(result):

@@ -11,7 +11,7 @@ from robustmd.report import report
 from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.messages import other_warnings
+from robustmd.report.missing import other_warnings
 from robustmd.report.names import MOST_NAMED
 from robustmd.report.renderers import to_markdown
 from robustmd.report.report import write_report
@@ -199,7 +199,7 @@ def test_a_batch_loss_that_is_not_there_leaves_the_weights(outputs, section_of, 
     path = outputs.run(train=dict.fromkeys(NAMES, (0.5, 90.0)))
     write_weights(path, moves=True, empty=empty)
     section = section_of()
-    report = SimpleNamespace(section=section, table=build_table(section))
+    report = SimpleNamespace(section=section)
     weights = FigureData(report).weights(section.runs[0])
     assert weights.shape == (3, K)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from robustmd.report.messages import messages
+from robustmd.report.missing import messages
 from robustmd.report.renderers import to_latex, to_markdown
 from robustmd.report.table import build_table
 from robustmd.runs.reader import collect

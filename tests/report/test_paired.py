@@ -16,7 +16,6 @@ from robustmd.report.quantities import (
     MEAN_TEST_ACCURACY,
     WORST_TRAIN_LOSS,
 )
-from robustmd.report.selection import Selection
 from robustmd.report.table import build_table
 
 
@@ -98,7 +97,7 @@ def test_words_go_by_p_adjusted_over_the_table(outputs, section_of):
     assert loss.p_holm == pytest.approx(3 * loss.difference.p)
     assert worst.p_holm == pytest.approx(2 * worst.difference.p)
     assert (loss.word, worst.word, price.word) == ("better", "better", "undecided")
-    sheet = paired_sheet([loss, worst, price], Selection())
+    sheet = paired_sheet([loss, worst, price], section_of())
     titles = [column.title for column in sheet.columns]
     assert titles[-2:] == ["Holm p", "verdict"]
     assert [row.cells[-2].text for row in sheet.rows] == ["<0.0001", "0.014", "1.00"]
@@ -160,8 +159,9 @@ def test_the_baseline_is_what_is_asked_for_or_the_first_there_is(
 ):
     for method, seed in product(methods, range(2)):
         outputs.run(method, seed, settings={"domain": "a"} if method == "individual" else None)
-    found = comparisons(replace(section_of(), asked=asked))
+    section = replace(section_of(), asked=asked)
+    found = comparisons(section)
     assert {one.reference.split()[0] for one in found} == {baseline}
     assert baseline not in {one.method for one in found}
     assert f"{baseline}'s best domain" in found[2].what
-    assert f"method − {baseline}" in paired_sheet(found, Selection()).columns[0].title
+    assert f"method − {baseline}" in paired_sheet(found, section).columns[0].title

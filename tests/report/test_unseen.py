@@ -110,7 +110,7 @@ def test_tables_and_pages_name_the_unseen(runs, tmp_path, tables_only):
 
 def test_its_figure_has_the_unseen_apart_and_curves_are_of_the_others(runs, section_of):
     section = section_of()
-    data = FigureData(SimpleNamespace(section=section, table=SimpleNamespace(spread="std")))
+    data = FigureData(SimpleNamespace(section=section))
     assert {data.weights(run).shape for run in section.runs} == {(1, 2)}
     assert {data.losses(run).shape for run in section.runs} == {(3, 2)}
     drawn = losses.unseen_accuracy(data)
@@ -229,5 +229,5 @@ def test_settings_that_differ_are_rows_of_their_own_and_need_every_domain(output
     other = {"settings": {"lam": lam}, "unseen": ["sketch"], "train": train}
     outputs.run("opt", data="folder", folder="9", **other)
     found, _ = sections(collect(outputs.root).runs)
-    tables = leave_one_out(found, Selection(), "std")
+    tables = leave_one_out(found)
     assert [row.label for table in tables for row in table.rows] == expected

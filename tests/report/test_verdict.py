@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustmd.report.quantities import ACCURACY, LOSS
-from robustmd.report.verdict import (
+from robustmd.report.estimate import (
     Difference,
     difference,
     holm,
@@ -19,6 +18,7 @@ from robustmd.report.verdict import (
     unpaired_difference,
     word,
 )
+from robustmd.report.quantities import ACCURACY, LOSS
 
 
 def test_t_intervals_by_hand():

@@ -13,7 +13,6 @@ from tiny import composed, rows, summary, synthetic_domains
 from robustmd.domains.domain import DomainSet
 from robustmd.report.aggregate import sections
 from robustmd.report.leave_one_out import leave_one_out
-from robustmd.report.selection import Selection
 from robustmd.runs.reader import collect
 from robustmd.training import run as run_module
 
@@ -95,7 +94,7 @@ def test_the_leave_one_out_table_of_real_runs(train: Callable[..., Any], tmp_pat
     assert len(set(by_hand)) > 1
     found, left_out = sections(collect(tmp_path / "outputs").runs)
     assert not left_out
-    (table,) = leave_one_out(found, Selection(), "std")
+    (table,) = leave_one_out(found)
     (row,) = table.rows
     assert (row.label, len(row.seeds)) == ("opt", 1)
     assert [cell.mean for cell in row.cells] == pytest.approx([*by_hand, statistics.fmean(by_hand)])

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
+from robustmd.report.estimate import SPREAD_WORDS, estimate, range_text, seconds_text
 from robustmd.report.figures.drawing import (
     MOST,
     Drawing,
@@ -19,7 +19,9 @@ from robustmd.report.figures.drawing import (
     wrapped,
 )
 from robustmd.report.figures.lines import FigureData
+from robustmd.report.names import is_many
 from robustmd.report.paired import MEAN, Comparison, forest
+from robustmd.report.regret import by_row
 from robustmd.report.style import COLOURS, FILLS, HATCHES, Style, figure_style, figure_text
 from robustmd.runs.run import Run
 
@@ -53,12 +55,13 @@ def row_figure(title: str, names: Sequence[str], columns: int = 1) -> tuple[Figu
 def paired_differences(data: FigureData) -> Drawing | None:
     """Left the worst test accuracy (or loss), right the price; the gray strip is what counts as
     equivalent."""
-    found = forest(data.report.comparisons)
-    if found is None:
+    every, baseline = forest(data.report.comparisons), data.section.baseline
+    if not every:
         return None
-    baseline, margin, rows = found.baseline, found.margin, found.rows[:MOST]
-    titles = (found.what, f"price: {found.price}")
-    unit = f" [{found.unit}]" if found.unit else ""
+    rows, (first, _) = every[:MOST], every[0]
+    many, margin = is_many(data.section.domains), first.margin
+    titles = (first.what, f"price: {MEAN if many else f'{baseline}’s best domain'}")
+    unit = f" [{first.unit}]" if first.unit else ""
     with figure_style():
         names = [f"{gain.method} (n = {gain.difference.n})" for gain, _ in rows]
         figure, axes = row_figure(data.section.data, names, columns=2)
@@ -70,16 +73,16 @@ def paired_differences(data: FigureData) -> Drawing | None:
             axis.set_title(figure_text(title))
             axis.set_xlabel(figure_text(f"method − {baseline}{unit}"))
             axis.margins(x=0.1)
-    within = f"±{margin:g} {found.unit}".strip()
-    measured = "points of test accuracy" if found.unit == "points" else f"test loss{unit}"
-    paid = f"the {MEAN}" if found.price == MEAN else f"on the domain that {baseline} does best on"
+    within = f"±{margin:g} {first.unit}".strip()
+    measured = "points of test accuracy" if first.unit == "points" else f"test loss{unit}"
+    paid = f"the {MEAN}" if many else f"on the domain that {baseline} does best on"
     return Drawing(
         "paired_differences",
         f"Paired differences to {baseline}",
         f"Method − {baseline} in {measured}, paired by seed: mean (dot) and 95 % t "
         "interval (line; none where n < 2). Left: the worst domain, within each run. Right: the "
         f"price, {paid}. Gray: within {within}, which counts as equivalent."
-        f"{_first(len(rows), len(found.rows))}",
+        f"{_first(len(rows), len(every))}",
         figure,
         "; ".join(f"{gain.method}: {gain.mean_in_unit}, {gain.said}" for gain, _ in rows),
     )
@@ -99,34 +102,34 @@ def _first(shown: int, there: int) -> str:
 
 def regret(data: FigureData) -> Drawing | None:
     """A dot with its spread for the adversary's measured regret, a bar across for its bound."""
-    every = data.report.regrets
-    rows = every[:MOST]
+    every = by_row(data.report.regrets)
+    rows = {runs["label"].iloc[0]: estimate(runs["measured"]) for runs in every[:MOST]}
     if not rows:
         return None
+    loss = data.section.loss
     with figure_style():
-        figure, (axis,) = row_figure(data.section.data, [row.label for row in rows])
-        for place, row in enumerate(rows):
-            half = row.measured.spread(data.kind) or None
-            axis.errorbar(row.measured.mean, place, xerr=half, capsize=3, **MEASURED)
-            if row.bound is not None:
-                axis.plot(row.bound.mean, place, **BOUND)
+        figure, (axis,) = row_figure(data.section.data, [*rows])
+        for place, (runs, measured) in enumerate(zip(every, rows.values(), strict=False)):
+            half = measured.spread(data.kind) or None
+            axis.errorbar(measured.mean, place, xerr=half, capsize=3, **MEASURED)
+            axis.plot(runs["bound"].mean(skipna=False), place, **BOUND)  # NaN: none
         axis.axvline(0.0, color="0.4", linewidth=0.8, zorder=1)
-        axis.set_xlabel(f"{rows[0].loss.unit or 'loss'} per update")
+        axis.set_xlabel(f"{loss.unit or 'loss'} per update")
         axis.margins(x=0.08)
         looks = {"measured regret": MEASURED, "proved bound": BOUND}
         add_legend(figure, {name: Line2D([], [], **look) for name, look in looks.items()})
-    n = range_text(row.measured.n for row in rows)
+    n = range_text(measured.n for measured in rows.values())
     bars = "" if n == "1" else f"; bars: ± {SPREAD_WORDS[data.kind]}"
     return Drawing(
         "regret",
         "Regret of the adversary",
         "How much better the best fixed weights would have done against the run's own mini-batch "
-        f"losses,{rows[0].loss.in_unit} per update and with the method's regularizer, and the "
+        f"losses,{loss.in_unit} per update and with the method's regularizer, and the "
         "bound proved for it "
         f"(mean over seeds; no mark where none is proved). n = {n} seeds{bars}."
         f"{_first(len(rows), len(every))}",
         figure,
-        "; ".join(f"{row.label}: regret {row.measured.mean:.3g}" for row in rows),
+        "; ".join(f"{label}: regret {measured.mean:.3g}" for label, measured in rows.items()),
     )
 
 

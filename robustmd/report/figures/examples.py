@@ -1,4 +1,5 @@
-"""Example images of every domain, where a run kept some and the licence lets them be shown."""
+"""Example images of every domain, where a run kept some and the licence that the runs record for it
+lets them be shown."""
 
 import contextlib
 import io
@@ -10,14 +11,25 @@ from PIL import Image
 from robustmd.report.aggregate import Section
 from robustmd.report.figures.drawing import Drawing, grid
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.licences import licences_of, may_be_shown
 from robustmd.report.names import is_many, some_text
 from robustmd.report.style import figure_style
 from robustmd.runs import files
+from robustmd.runs.run import Run
 from robustmd.runs.untrusted import Unreadable, read_bytes
 
 MAX_PIXELS = 2**22
 WIDTH = 6.4  # inches
+# To the letter as data sets name them; what is not here stays out of a report, such as SVHN
+# ("non-commercial use only"), ImageNet (research terms) and a user's own images.
+SHOWN = frozenset(
+    {
+        "CC BY 4.0",
+        "CC BY-SA 3.0",
+        "CC BY-SA 4.0",
+        "the fonts' licences, which leave pictures free",
+    }
+)
+UNKNOWN = "not recorded"
 
 
 def draw(data: FigureData) -> Drawing | None:
@@ -59,3 +71,24 @@ def _pictures(section: Section) -> Iterator[np.ndarray]:
             with Image.open(content, formats=["PNG"]) as image:
                 if image.width * image.height <= MAX_PIXELS:
                     yield np.asarray(image.convert("RGB"))
+
+
+def may_be_shown(licence: str) -> bool:
+    """Whether a page made for others may show examples of data under this licence."""
+    return licence in SHOWN
+
+
+def licences_of(section: Section) -> dict[str, str]:
+    """{domain: licence}, as the section's first run that records any has it; else `UNKNOWN`."""
+    found: dict[str, str] = next(filter(None, map(_recorded, section.runs)), {})
+    return {name: found.get(name, UNKNOWN) for name in section.runs[0].measured}
+
+
+def _recorded(run: Run) -> dict[str, str]:
+    """summary.json's `licences`: a mapping by domain, or one for all of them."""
+    recorded = run.summary.get("licences")
+    if isinstance(recorded, str):
+        return dict.fromkeys(run.measured, recorded)
+    if not isinstance(recorded, dict):
+        return {}
+    return {name: text for name, text in recorded.items() if isinstance(text, str) and text}

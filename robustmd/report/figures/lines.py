@@ -71,7 +71,7 @@ class FigureData:
     def __init__(self, report: "SectionReport") -> None:
         self.report = report
         self.section: Section = report.section
-        self.kind: SpreadKind = report.table.spread  # what bands and bars are
+        self.kind: SpreadKind = report.section.spread  # what bands and bars are
         self._weights: dict[object, pd.DataFrame] = {}
 
     @property

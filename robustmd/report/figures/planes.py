@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from robustmd.report.aggregate import Group
-from robustmd.report.estimate import SPREAD_WORDS, SpreadKind, range_text
+from robustmd.report.estimate import SPREAD_WORDS, Estimate, SpreadKind, range_text
 from robustmd.report.figures.drawing import (
     Drawing,
     add_legend,
@@ -21,7 +21,7 @@ from robustmd.report.figures.lines import FigureData
 from robustmd.report.front import Front
 from robustmd.report.names import is_many
 from robustmd.report.paired import reference_for
-from robustmd.report.quantities import WORST_TRAIN_LOSS, Quantity
+from robustmd.report.quantities import Quantity
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 
 SIDE = 2.8  # inches of a panel with dots
@@ -30,18 +30,12 @@ DOT: Style = {"linestyle": "", "marker": ".", "markeredgewidth": 0, "alpha": 0.5
 RING: Style = {"linestyle": "", "marker": "o", "markersize": 8, "color": "black"}
 RING |= {"fillstyle": "none", "zorder": 3}
 
-NEAR = 2.0  # times the star's worst training loss: beyond it a method would only take up the room
-BELOW = (
-    f" Below, on linear axes: around the star and the learned methods that have at most {NEAR:g} "
-    "times its worst training loss."
-)
 SPLITS = {"train": "training", "test": "test"}
 FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5, "zorder": 2, "linestyle": ""}
 BEST: Style = {"color": "black", "marker": "*", "markersize": 12, "markerfacecolor": "none"}
 BEST |= {"linestyle": "", "zorder": 5}
 LEARNED: Style = {"linestyle": "", "markersize": 5, "alpha": 0.9, "zorder": 4}
 EQUAL: Style = {"color": "0.8", "linestyle": ":", "linewidth": 1.0, "zorder": 1}
-Looks = Sequence[tuple[Group, Style]]
 
 
 def static_front(data: FigureData) -> Drawing | None:
@@ -52,16 +46,13 @@ def static_front(data: FigureData) -> Drawing | None:
         return None
     shown = chosen(section, front.learned)
     learned = [(g, look | LEARNED) for g, look in zip(shown, line_styles(shown), strict=True)]
-    looks = [*((point.group, FIXED) for point in front.points), *learned, (front.best.group, BEST)]
-    most = NEAR * front.best.group.estimate(WORST_TRAIN_LOSS).mean
-    close = [g for g in shown if g.estimate(WORST_TRAIN_LOSS).mean <= most]
+    fixed = [(group, FIXED) for group in front.points.values()]
+    looks = [*fixed, *learned, (front.points[front.best], BEST)]
     with figure_style():
-        figure, axes = grid(section.data, 4 if shown else 2, 2, (4.2, 3.5))
-        for axis, (split, title) in zip(axes, [*SPLITS.items()] * 2, strict=False):
-            zoomed = axis in axes[2:]
-            around = [front.best.group, *close] if zoomed else [group for group, _ in looks]
-            _plane(axis, front, _quantities(front, split), data.kind, looks, around, zoomed=zoomed)
-            axis.set_title(f"{title} loss{data.unit}{', near the star' if zoomed else ''}")
+        figure, axes = grid(section.data, 2, 2, (4.2, 3.5))
+        for axis, (split, title) in zip(axes, SPLITS.items(), strict=True):
+            _plane(axis, front, split, looks)
+            axis.set_title(f"{title} loss{data.unit}")
         named = {"fixed weights": FIXED, "best fixed weights": BEST}
         named |= {group.label: look for group, look in learned}
         add_legend(figure, {name: Line2D([], [], **look) for name, look in named.items()})
@@ -70,7 +61,7 @@ def static_front(data: FigureData) -> Drawing | None:
     return Drawing(
         "static_front",
         "Fixed weights against learned ones",
-        f"{_what(front)}{BELOW if shown else ''} {'n = 1 seed: no bars.' if n == '1' else bars} "
+        f"{_what(front)} {'n = 1 seed: no bars.' if n == '1' else bars} "
         "Star: the fixed weights with the smallest mean worst training loss, chosen on these runs, "
         f"which favours them. {front.answer}"
         f"{left_out_words(section, len(shown), len(front.learned))}",
@@ -79,87 +70,63 @@ def static_front(data: FigureData) -> Drawing | None:
     )
 
 
-def _quantities(front: Front, split: str) -> tuple[Quantity, Quantity]:
-    """What stands to the right and upwards."""
-    if len(front.domains) == 2:
-        first, last = front.domains
-        return Quantity("loss", split, first), Quantity("loss", split, last)
-    return Quantity("loss", split, over="mean"), Quantity("loss", split)
+def _plane(axis: Axes, front: Front, split: str, looks: Sequence[tuple[Group, Style]]) -> None:
+    """Log axes around all means and bars. A loss of 0 and what a bar has below stand at the lower
+    end."""
+    domains, kind = front.section.domains, front.section.spread
+    quantities = [Quantity("loss", split, over="mean"), Quantity("loss", split)]
+    names = ["mean over the domains", "worst domain"]
+    if len(domains) == 2:
+        quantities = [Quantity("loss", split, domain) for domain in domains]
+        names = [f"on {domain}" for domain in domains]
+    found = {id(group): [group.estimate(one) for one in quantities] for group, _ in looks}
+    ends = [_ends(ones, kind) for ones in zip(*found.values(), strict=True)]
+    lows = np.array(ends)[:, 0]
+    axis.set(xlim=ends[0], ylim=ends[1], xscale="log", yscale="log")
 
-
-def _plane(
-    axis: Axes,
-    front: Front,
-    quantities: tuple[Quantity, Quantity],
-    kind: SpreadKind,
-    looks: Looks,
-    around: Sequence[Group],
-    *,
-    zoomed: bool,
-) -> None:
-    """Log axes around the means and bars of the groups `around`; `zoomed`: linear ones around their
-    means. A bar is cut at the edge, a loss of 0 stands at the lower end of a log axis."""
-    ends = [_ends(around, quantity, None if zoomed else kind) for quantity in quantities]
-    lows, highs = np.array(ends).T
-    scale = {} if zoomed else {"xscale": "log", "yscale": "log"}
-    axis.set(xlim=ends[0], ylim=ends[1], **scale)
-
-    def place(group: Group) -> np.ndarray | None:
-        """(right, up); None where that is outside."""
-        means = np.array([group.estimate(quantity).mean for quantity in quantities])
-        means = means if zoomed else np.maximum(means, lows)
-        return means if ((lows <= means) & (means <= highs)).all() else None
+    def place(group: Group) -> np.ndarray:
+        """(right, up)."""
+        return np.maximum([one.mean for one in found[id(group)]], lows)
 
     for group, look in looks:
         at = place(group)
-        if at is not None:
-            spreads = np.array([group.estimate(q).spread(kind) or 0.0 for q in quantities])
-            low, high = np.clip([at - spreads, at + spreads], lows, highs)
-            bar: Style = {"color": look["color"], "linewidth": 0.7, "zorder": look["zorder"]}
-            axis.plot([low[0], high[0]], [at[1], at[1]], **bar)
-            axis.plot([at[0], at[0]], [low[1], high[1]], **bar)
-            axis.plot(*at, **look)
-    names = ["mean over the domains", "worst domain"]
-    if len(front.domains) == 2:
-        names = [f"on {name}" for name in front.domains]
-        line = [at for point in front.points if (at := place(point.group)) is not None]
-        axis.plot(*np.array(line).reshape(-1, 2).T, color=FIXED["color"], linewidth=1.2, zorder=2)
-        same = (max(lows), min(highs)) if max(lows) < min(highs) else ()
-        axis.plot(same, same, **EQUAL)
-        for weights, group in {
-            point.weights: point.group for point in (front.points[0], front.points[-1], front.best)
-        }.items():
-            if (at := place(group)) is not None:
-                text = f"({', '.join(f'{weight:.3g}' for weight in weights)})"
-                beside: Style = {"xytext": (5, 6), "textcoords": "offset points"}
-                axis.annotate(text, tuple(at), fontsize=7, color="0.3", **beside)
+        spreads = np.array([one.spread(kind) or 0.0 for one in found[id(group)]])
+        low, high = np.maximum(at - spreads, lows), at + spreads
+        bar: Style = {"color": look["color"], "linewidth": 0.7, "zorder": look["zorder"]}
+        axis.plot([low[0], high[0]], [at[1], at[1]], **bar)
+        axis.plot([at[0], at[0]], [low[1], high[1]], **bar)
+        axis.plot(*at, **look)
+    if len(domains) == 2:
+        line = np.array([place(group) for group in front.points.values()])
+        axis.plot(*line.T, color=FIXED["color"], linewidth=1.2, zorder=2)
+        same = max(lows), min(high for _, high in ends)
+        if same[0] < same[1]:
+            axis.plot(same, same, **EQUAL)
+        for weights in dict.fromkeys((*list(front.points)[:: len(front.points) - 1], front.best)):
+            text = f"({', '.join(f'{weight:.3g}' for weight in weights)})"
+            beside: Style = {"xytext": (5, 6), "textcoords": "offset points"}
+            right, up = place(front.points[weights])
+            axis.annotate(text, (right, up), fontsize=7, color="0.3", **beside)
     axis.set(xlabel=figure_text(names[0]), ylabel=figure_text(names[1]))
-    if zoomed:
-        axis.locator_params(nbins=5)
-    else:
-        log_labels(axis.xaxis, *ends[0])
-        log_labels(axis.yaxis, *ends[1])
+    log_labels(axis.xaxis, *ends[0])
+    log_labels(axis.yaxis, *ends[1])
 
 
-def _ends(
-    groups: Sequence[Group], quantity: Quantity, kind: SpreadKind | None
-) -> tuple[float, float]:
-    """Of an axis that holds the groups' means, and the bars above them; with a tenth of room."""
-    found = [group.estimate(quantity) for group in groups]
-    means = [one.mean for one in found if one.mean > 0] or [1.0]
-    bars = [one.mean + (one.spread(kind) or 0.0) for one in found] if kind else []
-    low, high = min(means), max(*means, *bars, 0.0)
+def _ends(found: Sequence[Estimate], kind: SpreadKind) -> tuple[float, float]:
+    """Of an axis that holds the means, and the bars above them; with a tenth of room."""
+    low = min((one.mean for one in found if one.mean > 0), default=1.0)
+    high = max(low, *(one.mean + (one.spread(kind) or 0.0) for one in found))
     room = max(1.1, (high / low) ** 0.15)
     return low / room, high * room
 
 
 def _what(front: Front) -> str:
-    if len(front.domains) > 2:
+    if len(front.section.domains) > 2:
         return (
             "The worst domain's loss (within each run) against the mean over the domains, log axes."
             f" Gray: {len(front.points)} fixed weights."
         )
-    first, last = front.domains
+    first, last = front.section.domains
     return (
         f"Loss on {last} against loss on {first}, log axes, with the weights (p_a, p_b) for "
         f"a = {first} and b = {last} beside the line's ends and its best point. Line: "
