@@ -15,6 +15,7 @@ with [·] to the nearest integer. |z| ends at 4.32; the mean is 0 and the varian
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import torch
@@ -57,30 +58,39 @@ def cropped(
     return lines.index_select(0, starts.view(-1)).view(len(rows), side, side, channels)
 
 
-def turned(
-    images: torch.Tensor, matrices: torch.Tensor, corners: torch.Tensor, size: tuple[int, ...]
-) -> torch.Tensor:
-    """uint8 [m, h, w, 3]: each image in its variant, of which the part at `corners` is kept.
+def turned(images: torch.Tensor, places: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+    """uint8 [m, h, w, 3] from uint8 [m, H, W, 3]: each image as `turned_places` says.
 
-    The pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y): bilinear between the
-    four pixels around it, rounded; at the edge the outermost are repeated, and outside is black. So
-    flips and right angles are exact, and the rest is Pillow's `rotate` but for its rounding down.
+    Between four pixels it is bilinear, rounded; at the edge the outermost are repeated, and outside
+    is black. So flips and right angles are exact, and the rest is Pillow's `rotate` but for its
+    rounding down.
+    """
+    source = images.permute(0, 3, 1, 2).float()
+    seen = functional.grid_sample(source, places, padding_mode="border", align_corners=False)
+    return seen.permute(0, 2, 3, 1).mul(inside).round_().to(torch.uint8).contiguous()
+
+
+def turned_places(
+    matrices: torch.Tensor, corners: torch.Tensor, size: Sequence[int], whole: Sequence[int]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where each pixel of a turned image was: float32 [m, h, w, 2] of (x, y), −1 to 1 from edge to
+    edge; and float32 [m, h, w, 1]: 1, but 0 where that is outside.
+
+    The pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y).
 
     Args:
-        images: uint8 [m, H, W, 3].
         matrices: float32 [m, 4], (a, b, c, d).
-        corners: int64 [m, 2], first row and column kept.
+        corners: int64 [m, 2], first row and column of the part of the turned image that is kept.
         size: (h, w) kept.
+        whole: (H, W) of the images.
     """
-    height, width = images.shape[1:3]
+    height, width = whole
     y = _from_centre(corners[:, 0], size[0], height)[:, :, None]  # [m, h, 1]
     x = _from_centre(corners[:, 1], size[1], width)[:, None, :]  # [m, 1, w]
     a, b, c, d = matrices.T[:, :, None, None]
-    grid = torch.stack([(a * x + b * y) * (2 / width), (c * x + d * y) * (2 / height)], dim=3)
-    source = images.permute(0, 3, 1, 2).float()
-    seen = functional.grid_sample(source, grid, padding_mode="border", align_corners=False)
-    inside = ((grid >= -1) & (grid < 1)).all(3, keepdim=True)
-    return seen.permute(0, 2, 3, 1).mul(inside).round_().to(torch.uint8).contiguous()
+    places = torch.stack([(a * x + b * y) * (2 / width), (c * x + d * y) * (2 / height)], dim=3)
+    inside = ((places >= -1) & (places < 1)).all(3, keepdim=True)
+    return places, inside.float()
 
 
 def _from_centre(first: torch.Tensor, count: int, total: int) -> torch.Tensor:

@@ -249,8 +249,12 @@ class Shelf:
         self._is_cropped = any(margins)
         self._centre = torch.tensor([[margin // 2 for margin in margins]], device=there)
         names = [name for split in splits for name in split.views.variants]
-        turns = torch.tensor([matrix_of(name) for name in names], device=self.device)
-        self._matrices = None if set(names) == {"identity"} else turns  # [G·V, 4]
+        kinds = list(dict.fromkeys(names))
+        self._kinds = torch.tensor([kinds.index(name) for name in names], device=self.device)
+        self._is_turned = kinds != ["identity"]
+        self._matrices = torch.tensor([matrix_of(name) for name in kinds], device=self.device)
+        if self._is_turned:  # once where the part that is kept is always the same
+            self._places = self._turned_places(self._matrices, self._centre)
 
         sigmas = [split.views.sigma for split in splits]
         levels = sorted(set(sigmas))
@@ -301,20 +305,29 @@ class Shelf:
     def _seen(
         self, rows: torch.Tensor, variants: torch.Tensor, corners: torch.Tensor | None
     ) -> torch.Tensor:
-        """The stored images, each turned as its place in the table of matrices says, and cropped:
-        uint8 [n, h, w, 3] on the device."""
-        if corners is None:
-            corners = self._centre.expand(len(rows), 2)
-        if self._matrices is not None:
+        """The stored images, each turned as its variant says, and cropped: uint8 [n, h, w, 3] on
+        the device."""
+        if self._is_turned:
+            kinds = self._kinds[sent(variants, self.device)]
+            if corners is None:
+                places, inside = (part.index_select(0, kinds) for part in self._places)
+            else:
+                places, inside = self._turned_places(self._matrices[kinds], corners)
             whole = sent(self.images.index_select(0, rows), self.device)
-            matrices = self._matrices[sent(variants, self.device)]
-            return pixels.turned(whole, matrices, sent(corners, self.device), self.image_size)
+            return pixels.turned(whole, places, inside)
         if self._is_cropped:
+            corners = self._centre.expand(len(rows), 2) if corners is None else corners
             corners = sent(corners, self.images.device)
             seen = pixels.cropped(self.images, rows, corners, self.image_size[0])
         else:  # index_select copies whole images, several times faster than images[rows]
             seen = self.images.index_select(0, rows)
         return sent(seen, self.device)
+
+    def _turned_places(
+        self, matrices: torch.Tensor, corners: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        corners = sent(corners, self.device).expand(len(matrices), 2)
+        return pixels.turned_places(matrices, corners, self.image_size, self.images.shape[1:3])
 
 
 def _may_share(one: ResidentExamples, other: ResidentExamples) -> bool:

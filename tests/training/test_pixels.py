@@ -16,6 +16,7 @@ from robustmd.training.pixels import (
     mixed,
     noise_table,
     turned,
+    turned_places,
     with_noise,
 )
 
@@ -45,7 +46,9 @@ def by_pillow(image: np.ndarray, variant: str) -> np.ndarray:
 def seen(images: np.ndarray, variants: list[str], corners=None, size=None) -> np.ndarray:
     matrices = torch.tensor([matrix_of(name) for name in variants])
     corners = torch.zeros(len(images), 2, dtype=torch.int64) if corners is None else corners
-    return turned(torch.from_numpy(images), matrices, corners, size or images.shape[1:3]).numpy()
+    whole = images.shape[1:3]
+    places = turned_places(matrices, corners, size or whole, whole)
+    return turned(torch.from_numpy(images), *places).numpy()
 
 
 @pytest.mark.parametrize("side", [1, 2, 7, 32, 64, 151, 256])

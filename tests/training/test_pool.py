@@ -98,6 +98,9 @@ def test_measured_images_do_not_depend_on_who_shares(whose: list[int], data: st.
     splits = [*resident_splits(shared_domains(crop=8), CPU, seed=3)["test"].values()][:5]
     positions = [data.draw(st.integers(0, len(splits[k]) - 1)) for k in whose]
     together, labels = Shelf(splits).gather(torch.tensor(positions), torch.tensor(whose))
+    centre = torch.full((len(whose), 2), (12 - 8) // 2)
+    drawn, _ = Shelf(splits).gather(torch.tensor(positions), torch.tensor(whose), centre)
+    assert drawn.equal(together)
     for image, label, k, position in zip(together, labels, whose, positions, strict=True):
         alone, target = Shelf([splits[k]]).gather(torch.tensor([position]))
         assert image.equal(alone[0])
