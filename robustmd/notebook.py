@@ -17,7 +17,7 @@ from robustmd.config.typed import typed
 from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
-from robustmd.registry import LOSSES, Loss
+from robustmd.registry import FROM_PYTHON, LOSSES, Loss
 from robustmd.trained_run import Run, load_run
 from robustmd.training.run import run
 
@@ -49,7 +49,13 @@ def train(
         UserError: the settings, the data or the output folder do not allow it; one line.
         KeyboardInterrupt: the run was stopped; the same call goes on with it.
     """
+    if model is not None and not isinstance(model, nn.Module):
+        raise UserError(f"model=…: is {type(model).__name__}; must be a torch.nn.Module")
+    if domains is not None and not isinstance(domains, DomainSet | Mapping):
+        raise UserError(f"domains=…: is {type(domains).__name__}; must be a DomainSet or a dict")
     for text in overrides:
+        if not isinstance(text, str):
+            raise UserError(f'{text!r}: is {type(text).__name__}; settings are text, as "seed=1"')
         if text.startswith(("-", "experiment=", "hydra")):
             raise UserError(f"{text}: train(…) makes one run; a sweep is a loop, or the command's")
     given = list(overrides)
@@ -62,7 +68,7 @@ def train(
         if value is not None and any(text.startswith(f"{key}=") for text in overrides):
             raise UserError(f"{key}=… and {name}= are both given; leave one out")
         if value is not None:
-            given.append(f"{key}={_registered(value) if key == 'training.loss' else 'from_python'}")
+            given.append(f"{key}={_registered(value) if key == 'training.loss' else FROM_PYTHON}")
     load_plugins(imports_of(given))
     config = typed(composed_config(given))
     if domains is not None:
@@ -80,8 +86,8 @@ def train(
 
 
 def _sha256_of(model: nn.Module) -> str:
-    """Of a module's layers, as they print, the source of those that are not torch's, and the names,
-    types and values of its state."""
+    """Of a module's layers, as they print, the source of those that are not torch's, the names,
+    types and values of its state, and what of it does not train."""
     digest = hashlib.sha256(repr(model).encode())
     for kind in dict.fromkeys(type(one) for one in model.modules()):
         if kind.__module__.partition(".")[0] != "torch":
@@ -92,6 +98,8 @@ def _sha256_of(model: nn.Module) -> str:
         digest.update(
             value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
         )
+    fixed = [name for name, one in model.named_parameters() if not one.requires_grad]
+    digest.update(",".join(fixed).encode())
     return digest.hexdigest()
 
 
@@ -111,6 +119,6 @@ def _registered(loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> s
         if isinstance(value, int | float | str | tuple | list)
     }
     text = f"{inspect.cleandoc(source)}\n{sorted(plain.items())}"
-    name = f"from_python_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    name = f"{FROM_PYTHON}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     LOSSES[name] = Loss(name, "", loss)
     return name

@@ -117,6 +117,7 @@ class DataFacts:
 
 
 Targets = Literal["classes", "numbers"]
+FROM_PYTHON = "from_python"  # the option of each group that stands for an object
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,11 @@ class Registry(Mapping[str, "type[Settings]"]):
         """Where an option stands among the others, in lists and tables."""
         order = self.flag(name, "order")
         return (float("inf") if order is None else order), name
+
+    @property
+    def offered(self) -> list[str]:
+        """Those that a user may name; FROM_PYTHON is `robustmd.train`'s to name."""
+        return [name for name in self if name != FROM_PYTHON]
 
     def __getitem__(self, name: str) -> type[Settings]:
         return self._options[name]

@@ -16,7 +16,7 @@ from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
 from robustmd.domains.decoding import UnreadableError, decode, quietly
 from robustmd.errors import UserError, printable
-from robustmd.registry import BackboneFacts
+from robustmd.registry import FROM_PYTHON, BackboneFacts
 from robustmd.runs import files
 from robustmd.runs.reader import collect, judge
 from robustmd.runs.run import Run as Record
@@ -41,6 +41,11 @@ def load_run(path: str | Path, module: nn.Module | None = None) -> Run:
         UserError: it is none, or its files are damaged.
     """
     path = Path(path).expanduser()
+    if not (path / files.CONFIG).exists():
+        what = "it has no config.yaml" if path.is_dir() else "no such folder"
+        raise UserError(
+            f"{path}: no run directory ({what}); `robustmd runs FOLDER` lists those in a folder"
+        )
     record, problems = judge(path, path)
     if record is None:
         record = problems[0].run
@@ -115,7 +120,7 @@ class Run:
             UserError: the run has no such model, or one that is not its own.
         """
         config = typed_from_file(self.config)
-        if config.backbone.name == "from_python":
+        if config.backbone.name == FROM_PYTHON:
             config.backbone.given = self._module
         facts = BackboneFacts(len(self._classes()), self._image_size())
         name = files.BEST_MODEL if which == "best" else files.FINAL_MODEL

@@ -111,6 +111,8 @@ def test_a_name_that_no_file_can_have_is_one_line(
         (["training.iteratons=5"], "training.iteratons: no such key; did you mean"),
         (["+training.iteratons=5"], "training.iteratons: no such key; did you mean"),
         (["method=optt"], "method=optt: no such option; allowed: afl, best_response, cvar"),
+        (["data=digit"], "digits_typed, folder, handwritten_few"),  # without from_python
+        (["backbone=resnet50"], "a library's by its name, as backbone=timm backbone.model=NAME"),
         (["method=even", "method.lam=0.1"], "method.lam: no such key for method=even"),
         (["method.lam=0"], "method.lam=0.0: must be a number > 0"),
         (["metod=opt"], "metod: no such key; did you mean method?"),

@@ -160,8 +160,13 @@ def test_objects_are_part_of_the_identity_by_what_they_hold(folder: Path) -> Non
     first = trained(0.5, model)
     assert torch.equal(model.weight, before)
     assert trained(0.5, model).path == first.path
-    others = trained(0.6, model), trained(0.5, torch.nn.Linear(5, 2))
-    assert len({one.path for one in (first, *others)}) == 3
+    fixed = torch.nn.Linear(5, 2).requires_grad_(False)
+    fixed.load_state_dict(model.state_dict())
+    fixed.bias.requires_grad_()
+    of_fixed = trained(0.5, fixed.eval())
+    others = trained(0.6, model), trained(0.5, torch.nn.Linear(5, 2)), of_fixed
+    assert len({one.path for one in (first, *others)}) == 4
+    assert torch.equal(of_fixed.model().weight, model.weight)
     assert first.predict(features(0)[2]).sum(1) == pytest.approx(1)
     loaded = robustmd.load_run(first.path)
     with pytest.raises(UserError, match="its module was made in Python"):
@@ -246,6 +251,27 @@ def test_a_loss_counts_by_its_source_and_by_what_it_takes_from_outside(folder: P
         trained(1.0, torch.nn.HuberLoss(reduction="none"))
 
 
+def test_dropout_drops_though_the_module_came_in_evaluation_mode(folder: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Dropout(0.9), torch.nn.Linear(5, 2))
+    domains = {"a": features(0), "b": features(1)}
+    runs = [
+        robustmd.train(
+            *TINY[1:],
+            *("training.iterations=2", "force=true", "paths.outputs=modes"),
+            domains=domains,
+            model=model.train(mode),
+        ).weights
+        for mode in (True, False)
+    ]
+    assert runs[0].equals(runs[1])
+
+
+def test_one_domain_is_trained_on_and_said(folder: Path) -> None:
+    model, alone = torch.nn.Linear(5, 2), {"a": features(0)}
+    run = robustmd.train("training.iterations=2", *TINY[1:], domains=alone, model=model)
+    assert run.summary["notes"] == ["data tensors has one domain, a: p is 1, whatever the method"]
+
+
 def test_a_domain_set_is_trained_on_and_shows_itself(folder: Path) -> None:
     domains = synthetic_domains()
     run = robustmd.train("method=even", "training.iterations=2", *TINY, domains=domains)
@@ -264,6 +290,15 @@ def test_a_domain_set_is_trained_on_and_shows_itself(folder: Path) -> None:
         ([], {"domains": {"a": (1, 2)}}, "domain a: 2 arrays given"),
         (["data=from_python"], {}, "its domains were made in Python"),
         (["backbone=from_python"], {}, "its module was made in Python"),
+        ([{"seed": 1}], {}, "is dict; settings are text"),
+        ([], {"domains": [1]}, "domains=…: is list; must be a DomainSet or a dict"),
+        ([], {"model": len}, "model=…: is builtin_function_or_method; must be a torch.nn.Module"),
+        (
+            ["data=digits_mini"],
+            {"model": torch.nn.Linear(4, 2)},
+            r"the model fails for float32 .2,",
+        ),
+        ([], {"domains": {"a": features(0)}, "model": torch.nn.Linear(5, 3)}, r"gives \[2, 3\]"),
     ],
 )
 def test_a_mistake_is_one_line(folder: Path, overrides, objects, words: str) -> None:
@@ -273,8 +308,9 @@ def test_a_mistake_is_one_line(folder: Path, overrides, objects, words: str) -> 
 
 
 def test_what_is_no_run_is_said(folder: Path, outputs) -> None:
-    with pytest.raises(UserError, match=r"config\.yaml is missing"):
-        robustmd.load_run(folder)
+    for place, words in ((folder, r"has no config\.yaml"), ("nowhere", "no such folder")):
+        with pytest.raises(UserError, match=f"no run directory .*{words}.*robustmd runs FOLDER"):
+            robustmd.load_run(place)
     path = outputs.run(data="digits_mini", extra={"status": "interrupted", "iterations_done": 40})
     found = robustmd.load_run(path)
     assert (found.status, len(found.metrics)) == ("interrupted", 4)

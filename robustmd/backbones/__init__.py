@@ -88,7 +88,7 @@ def head_of(backbone: Any, facts: BackboneFacts) -> str:
     if len(layers) != 1:
         raise UserError(
             f"backbone={backbone.name}: no one layer has the number of classes as its size, so "
-            "weights, freeze and dropout cannot tell the head; of a backbone of your own say it: "
-            f'@robustmd.backbone("{backbone.name}", head=NAME)'
+            "weights, freeze, dropout and head_learning_rate cannot tell the head; a backbone of "
+            "your own says it: @robustmd.backbone(NAME, head=LAYER)"
         )
     return layers.pop()

@@ -26,4 +26,4 @@ class FromPython(Settings):
                 "robustmd.train(…, model=MODULE), or to load_run(path, MODULE)"
             )
         model: nn.Module = copy.deepcopy(self.given)
-        return model
+        return model.train()

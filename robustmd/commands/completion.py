@@ -61,7 +61,7 @@ def complete() -> None:
 def _options(action: argparse.Action, **_: Any) -> Iterable[str]:
     from robustmd.config.settings import OPTIONS  # noqa: PLC0415 - only where it is asked for
 
-    return OPTIONS["method" if action.metavar == "METHOD" else "data"]
+    return OPTIONS["method" if action.metavar == "METHOD" else "data"].offered
 
 
 class Settings:
@@ -84,7 +84,7 @@ class Settings:
                 yield from (f"{key}={one}" for one in _values(key, value))
                 return
             if self.also == "KEY":
-                yield from (name for group in OPTIONS for name in OPTIONS[group])
+                yield from (name for group in OPTIONS for name in OPTIONS[group].offered)
             yield from DATA if self.also == "NAME" else ()
             yield from (f"{group}=" for group in GROUPS if self._takes(group))
             end = "" if self.also == "KEY" else "="

@@ -22,9 +22,8 @@ def list_data_sets(data_dir: Path, console: Console) -> None:
     table = Table(box=None, pad_edge=False, show_edge=False)
     for column in ("data set", "what it is", "to fetch", "at hand", "licence"):
         table.add_column(column, overflow="fold")
-    for name, schema in DATA.items():
-        if name == "from_python":  # of robustmd.train alone
-            continue
+    for name in DATA.offered:
+        schema = DATA[name]
         what = described(schema).partition("\n")[0]
         size, state, licence = "–", "–", "–"
         if (known := schema().at_hand(data_dir)) is not None:

@@ -21,6 +21,7 @@ from robustmd.config.plugins import conf_folders, config_folder
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top
 from robustmd.config.typed import unknown_key
 from robustmd.errors import UserError
+from robustmd.registry import FROM_PYTHON
 
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
 _VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
@@ -33,8 +34,11 @@ def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     option = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if option:
         listed = text.partition("Available options in ")[2].partition("\nConfig search path")[0]
-        names = ", ".join(listed.split("\n\t")[1:]).strip()
+        found = [name.strip() for name in listed.split("\n\t")[1:]]
+        names = ", ".join(name for name in found if name != FROM_PYTHON)
         own = "; one of your own comes with imports=[MODULE]" if option[1] in OPTIONS else ""
+        if option[1] == "backbone":
+            own += ", one of a library's by its name, as backbone=timm backbone.model=NAME"
         return f"{option[1]}={option[2]}: no such option; allowed: {names}{own}"
     group = re.search(r"Could not override '([^']+)'", text)
     if group:

@@ -29,7 +29,7 @@ def explain_all(overrides: Sequence[str], console: Console) -> None:
 def _groups(config: Config) -> Iterator[tuple[str, Iterable[Key]]]:
     for group, options in OPTIONS.items():
         name = getattr(config, group).name
-        others = ", ".join(one for one in options if one not in (name, "from_python"))
+        others = ", ".join(one for one in options.offered if one != name)
         yield f"{group}={name}; there are also {others}", keys_of(group, options[name], name)
     for part, schema in SECTIONS.items():
         yield part, keys_of(part, schema)
@@ -39,7 +39,9 @@ def _groups(config: Config) -> Iterator[tuple[str, Iterable[Key]]]:
 def explain_option(group: str, name: str, console: Console) -> None:
     """What an option is, and its keys."""
     if name not in OPTIONS[group]:
-        raise UserError(f"{group}={name}: no such option; allowed: {', '.join(OPTIONS[group])}")
+        raise UserError(
+            f"{group}={name}: no such option; allowed: {', '.join(OPTIONS[group].offered)}"
+        )
     schema = OPTIONS[group][name]
     keys = list(keys_of(group, schema, name))
     console.print(f"{group}={name}: {described(schema) or 'it has no docstring'}\n", soft_wrap=True)

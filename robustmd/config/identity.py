@@ -19,7 +19,7 @@ def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
     to their recorded default are left out, so that a key added later does not orphan old runs. Not
     in it: seed (a level of its own), paths, device, threads, logging, checkpoint.
     """
-    schemas = {group: OPTIONS[group][config[group]["name"]] for group in OPTIONS}
+    schemas: dict[str, type] = {group: OPTIONS[group][config[group]["name"]] for group in OPTIONS}
     schemas |= {"training": Training, "evaluation": Evaluation}
     identity = {
         group: _without(config[group], dataclasses.asdict(schema()))

@@ -40,7 +40,15 @@ from robustmd.config.ranges import (
 )
 from robustmd.errors import UserError, listed
 from robustmd.metrics import BestBy
-from robustmd.registry import AUGMENTATIONS, BACKBONES, DATA, LOSSES, METHODS, METRICS
+from robustmd.registry import (
+    AUGMENTATIONS,
+    BACKBONES,
+    DATA,
+    LOSSES,
+    METHODS,
+    METRICS,
+    Registry,
+)
 
 MOMENTUM = 0.9
 # torch.optim's, in small letters, each with the key that is its own
@@ -162,7 +170,7 @@ class Paths:
         return Path(found)
 
 
-OPTIONS: Mapping[str, Mapping[str, type]] = {
+OPTIONS: Mapping[str, Registry] = {
     "data": DATA,
     "backbone": BACKBONES,
     "method": METHODS,

@@ -40,8 +40,8 @@ def typed(composed: DictConfig) -> Config:
         name = str(given.get("name"))
         if name not in options:
             raise UserError(
-                f"{group}={name}: no such option; allowed: {', '.join(options)}; one of your own "
-                "comes with imports=[MODULE]"
+                f"{group}={name}: no such option; allowed: {', '.join(options.offered)}; one of "
+                "your own comes with imports=[MODULE]"
             )
         parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
     parts["data"].unseen = _in_order(parts["data"].unseen)

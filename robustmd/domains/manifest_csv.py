@@ -87,9 +87,10 @@ def _rows(manifest: Path, needed: list[str], where: str) -> tuple[dict[int, Row]
             missing = [name for name in needed if name not in header]
             if missing or len(set(header)) < len(header):
                 fault = f"no column {missing[0]}" if missing else "a column twice"
+                groups = ", or make domains of others with data.group_by=[label,place]"
                 raise UserError(
                     f"{where}: {fault}; the first line must name the columns {', '.join(needed)} "
-                    "and, if wanted, split"
+                    f"and, if wanted, split{groups if 'domain' in missing else ''}"
                 )
             for fields in filter(None, reader):
                 if len(fields) != len(header):

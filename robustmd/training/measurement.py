@@ -170,6 +170,22 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
     return arrays
 
 
+def check_outputs(model: nn.Module, split: ResidentExamples, classes: int) -> None:
+    """Raises UserError: the model does not take two of the examples, or gives other than float
+    [2, C] for them; any C where labels are numbers."""
+    images, labels = next(chunks(split, 2))
+    takes = f"for {str(images.dtype).removeprefix('torch.')} {list(images.shape)}"
+    try:
+        with evaluating(model), torch.random.fork_rng(devices=[]):
+            shape = list(model(images).shape)
+    except Exception as error:  # of the user's own module, of any kind
+        line = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise UserError(f"the model fails {takes}: {line}") from error
+    wanted = [len(images), shape[1] if labels.is_floating_point() and shape[1:] else classes]
+    if shape != wanted:
+        raise UserError(f"the model gives {shape} {takes}; must give logits {wanted}")
+
+
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Evaluation mode and no gradients; afterwards each part's mode is as it was."""

@@ -113,7 +113,7 @@ class Plan:
             read=read,
             identity=identity,
             directory=RunDirectory(folder, further=bool(config.evaluation.metrics)),
-            notes=(note,) if note else (),
+            notes=tuple(filter(None, (note, _alone(domains)))),
         )
 
     @property
@@ -152,6 +152,11 @@ class Plan:
         sha256 = self.read["weights_sha256"] or ""
         ending = f"seed={self.config.seed} {self.domains.fingerprint} {sha256}"
         return f"{config_hash(self.identity)} {ending}"
+
+
+def _alone(domains: DomainSet) -> str:
+    one = f"data {domains.name} has one domain, {domains.names[0]}: p is 1, whatever the method"
+    return one if len(domains.names) == 1 else ""
 
 
 def _check_targets(config: settings.Config, domains: DomainSet) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from robustmd.backbones import head_of
+from robustmd.backbones.library import Library
 from robustmd.registry import AUGMENTATIONS, LOSSES, BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.reader import validated_so_far
@@ -23,7 +24,7 @@ from robustmd.training.features import features_of
 from robustmd.training.history import TRAINING_PARTS, Diverged, History
 from robustmd.training.learner import build_learner
 from robustmd.training.loop import Parts, train
-from robustmd.training.measurement import Measure, measure, predict, worst
+from robustmd.training.measurement import Measure, check_outputs, measure, predict, worst
 from robustmd.training.plan import Plan
 from robustmd.training.pool import ResidentExamples, TrainingPool, resident_splits, where_images_are
 from robustmd.training.ranks import here
@@ -62,6 +63,8 @@ class Session:
         trained = [self.splits["train"][name] for name in plan.trained]
         facts = plan.domains, len(trained), device, plan.sizes
         learner = build_learner(config, *facts, plan.weights)
+        if not isinstance(config.backbone, Library):  # a library's has been tried when it was built
+            check_outputs(learner.logits, trained[0], len(plan.domains.classes))
         self.ranks.connect_batch_norm(learner.model)
         history = History(plan.trained, min(config.logging.every, plan.iterations), device)
         self.learner, self.state = learner, RunState(plan, learner)

@@ -117,7 +117,7 @@ def test_one_image_may_belong_to_two_domains(table: Load) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ("no column path", "path, domain, label and, if wanted, split")),
+        ("", ("no column path", "path, domain, label and, if wanted, split, or make domains of")),
         (lines(header="path;domain;label"), ("no column path",)),
         (lines(header="path,domain"), ("no column label",)),
         (lines(header="path,domain,label,path"), ("a column twice",)),
