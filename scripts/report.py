@@ -1,8 +1,0 @@
-"""The same as `robustmd report`: python scripts/report.py outputs --out report"""
-
-import sys
-
-from robustmd.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main(["report", *sys.argv[1:]]))
