@@ -65,11 +65,41 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def main(runs: Path) -> None:
+def rows(table: pd.DataFrame, family: str, rate: float) -> list[str]:
+    """Of one family and rate, a Markdown row for even and for each λ; c=centred's loss last."""
+    at = table.loc[family, rate]
+    found = [("even", at.loc["even"].iloc[0], None)]
+    for lam, of in at.loc["auto"].iterrows():
+        found.append((f"{lam:g}", of, at.loc["centred", lam]))
+    return [
+        f"| {name} | {number(of, 'worst loss', 3)} | {number(of, 'mean loss', 3)} "
+        f"| {number(of, 'worst accuracy', 1)} | {number(of, 'mean accuracy', 1)} "
+        f"| {'' if centred is None else number(centred, 'worst loss', 3)} |"
+        for name, of, centred in found
+    ]
+
+
+def number(of: pd.Series, what: str, decimals: int) -> str:
+    return f"{of[what, 'mean']:.{decimals}f} ± {of[what, 'std']:.{decimals}f}"
+
+
+def read(runs: Path) -> pd.DataFrame:
+    """Mean and standard deviation (ddof = 1) over the seeds."""
     every = pd.DataFrame([measured(run) for run in robustmd.load_runs(runs)])
-    table = every.groupby(SETTINGS).agg(["mean", "std", "count"])
+    return every.groupby(SETTINGS).agg(["mean", "std", "count"])
+
+
+def main(runs: Path) -> None:
+    table = read(runs)
     draw(table).savefig(IMAGE, dpi=110)
-    print(table.round(4).to_string())
+    for family in table.index.unique("family"):
+        for rate in COLOURS:
+            spread = number(table.loc[family, rate, "even"].iloc[0], "spread", 2)
+            print(
+                f"\n{family}, learning rate {rate:g}; s = {spread}",
+                *rows(table, family, rate),
+                sep="\n",
+            )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,14 @@ def test_differences_over_20_seeds_are_theirs(page):
         mean, low, high = (x.replace("-", "−") for x in shown)
         assert mean in text
         assert f"[{low}, {high}]" in text
+
+
+@pytest.mark.slow
+def test_the_tables_of_lambda_are_theirs():
+    script = runpy.run_path(str(ROOT / "scripts" / "choosing_lambda.py"))
+    text = (ROOT / "docs" / "choosing_lambda.md").read_text("utf-8")
+    table = script["read"](PUBLISHED / "choosing_lambda")
+    for family, rate in (("digits_typed", 1.0), ("typed_turned", 0.3), ("typed_few", 1.0)):
+        rows = "\n".join(script["rows"](table, family, rate))
+        assert rows.count("\n") == 7
+        assert rows in text
