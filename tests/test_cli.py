@@ -183,7 +183,7 @@ def test_a_sweep_that_means_nothing_is_one_line(
     [
         (["method=even", "seed=3"], ["digits_mini/even"]),
         (
-            ["-m", "method=best_response,oracle", "method.every=2"],
+            ["method=best_response,oracle", "-m", "method.every=2"],
             ["digits_mini/best_response", "digits_mini/oracle"],
         ),
         (

@@ -262,13 +262,17 @@ def _conclude(failures: list[Failure]) -> int:
 
 @contextmanager
 def _arguments(arguments: Sequence[str]) -> Iterator[None]:
-    """Hydra reads sys.argv itself; the sub-command must not be in it."""
+    """Hydra reads sys.argv itself: no sub-command in it, and no flag among the key=value."""
     before = sys.argv
-    sys.argv = ["robustmd train", *arguments]
+    sys.argv = ["robustmd train", *sorted(arguments, key=_is_override)]
     try:
         yield
     finally:
         sys.argv = before
+
+
+def _is_override(text: str) -> bool:
+    return "=" in text and not text.startswith("-")
 
 
 @contextmanager
