@@ -22,7 +22,7 @@ from robustmd.config.typed import typed
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, DATA
 from robustmd.sweeping.slots import available_gib, cores
-from robustmd.training.records import choose_device
+from robustmd.training.records import choose_device, version
 from robustmd.training.run import run
 
 FREE = 1.0  # GiB of memory, and of the disk of each folder, below which runs may end
@@ -59,10 +59,8 @@ def packages() -> Iterator[Finding]:
     core = [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
     wrong = [one for one in core if not _is_there(one)]
     for one in wrong:
-        yield Finding(one.name, _version(one.name) or "missing", f"pip install '{one}'", True)
-    versions = ", ".join(
-        f"{name} {_version(name)}" for name in ("robustmd", "torch", "torchvision")
-    )
+        yield Finding(one.name, version(one.name) or "missing", f"pip install '{one}'", True)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("robustmd", "torch", "torchvision"))
     yield Finding("packages", f"{versions}; {len(core) - len(wrong)} of {len(core)} as required")
     for extra in metadata.metadata("robustmd").get_all("Provides-Extra") or ():
         own = [one for one in asked if one not in core and one.marker.evaluate({"extra": extra})]  # type: ignore[union-attr]
@@ -75,15 +73,8 @@ def packages() -> Iterator[Finding]:
 
 
 def _is_there(one: Requirement) -> bool:
-    version = _version(one.name)
-    return version is not None and one.specifier.contains(version, prereleases=True)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    found = version(one.name)
+    return found is not None and one.specifier.contains(found, prereleases=True)
 
 
 def _machine(config: Config) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The one exception that is a message to a person, and how it lists names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -27,3 +28,17 @@ def listed(names: Sequence[str], most: int = 10) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])}, … ({len(names)} in all)"
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says in its first line; its name where it says nothing."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+@contextmanager
+def readable(path: object) -> Iterator[None]:
+    """Within it a path that the system does not let us read is a UserError."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot read {printable(path)} ({error.strerror or error})") from error

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from robustmd.registry import metric
+from robustmd.registry import Better, metric
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Better = Literal["smaller", "larger"]  # which values of a quantity are the better ones
 
 BINS = 15  # of the expected calibration error, as in Guo et al. (2017)
 

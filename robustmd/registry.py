@@ -117,21 +117,17 @@ class DataFacts:
 
 
 Targets = Literal["classes", "numbers"]
+Better = Literal["smaller", "larger"]  # which values of a quantity are the better ones
 FROM_PYTHON = "from_python"  # the option of each group that stands for an object
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is measured of every domain and split.
-
-    unit: "nats", "%", …, or "". better: "smaller" or "larger". decimals: how many are shown.
-    of: (logits float [n, C], labels int64 [n]) of all examples measured -> number or 0-d tensor.
-    targets: whether labels are "classes", or "numbers", float [n, C], that the model is to give.
-    """
+    """A number that is measured of every domain and split; see `metric`."""
 
     name: str
     unit: str
-    better: Literal["smaller", "larger"]
+    better: Better
     decimals: int
     of: Callable[[Any, Any], Any]
     targets: Targets = "classes"
@@ -139,8 +135,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Loss:
-    """What is trained on and measured. unit: "nats", …, or "". of: (outputs float [n, C], labels
-    int64 [n] or float [n, C]) -> float [n], one number an example."""
+    """What is trained on and measured; see `loss`."""
 
     name: str
     unit: str
@@ -275,12 +270,18 @@ BACKBONES = Registry("backbone", "build", _OfBackbones, head=None, smallest=1)
 DATA = Registry("data", "load", _OfData)
 
 
+def _enter(group: str, known: dict[str, Any], made: Any) -> None:
+    """Register what a decorator made of a function."""
+    there = known.get(made.name)
+    checked(group, made.name, made.of, there and there.of)
+    known[made.name] = made
+
+
 def modules_registered() -> frozenset[str]:
     """The modules outside this package that registered something."""
-    options = [schema for group in (METHODS, BACKBONES, DATA) for schema in group.values()]
-    functions: list[Metric | Loss | Augmentation] = [*METRICS.values(), *LOSSES.values()]
-    functions += [*AUGMENTATIONS.values()]
-    names = {one.__module__ for one in [*options, *(function.of for function in functions)]}
+    groups: list[Mapping[str, Any]] = [METHODS, BACKBONES, DATA, METRICS, LOSSES, AUGMENTATIONS]
+    made = (one for group in groups for one in group.values())
+    names = {(one if isinstance(one, type) else one.of).__module__ for one in made}
     return frozenset(name for name in names if name.partition(".")[0] != "robustmd")
 
 
@@ -351,13 +352,13 @@ def metric(
     name: str,
     *,
     unit: str = "",
-    better: Literal["smaller", "larger"] = "larger",
+    better: Better = "larger",
     decimals: int = 3,
     targets: Targets = "classes",
 ) -> Callable[[Function], Function]:
     """Register a metric, which `evaluation.metrics=[<name>]` measures: a function of the logits
-    [n, C] (−inf for the classes that the domain does not have) and the labels [n] of one domain's
-    split, to a number.
+    float [n, C] (−inf for the classes that the domain does not have) and the labels int64 [n] of
+    one domain's split, to a number or a 0-d tensor.
 
     Args:
         name: an identifier that no other metric has.
@@ -371,11 +372,9 @@ def metric(
     """
 
     def enter(of: Function) -> Function:
-        there = METRICS[name].of if name in METRICS else None
-        what = checked("metric", name, of, there)
         if name in ("examples", "constant"):
-            raise UserError(f"{what}: summary.json has that name")
-        METRICS[name] = Metric(name, unit, better, decimals, of, targets)
+            raise UserError(f"@robustmd.metric({name!r}): summary.json has that name")
+        _enter("metric", METRICS, Metric(name, unit, better, decimals, of, targets))
         return of
 
     return enter
@@ -396,8 +395,7 @@ def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
     """
 
     def enter(of: Function) -> Function:
-        checked("loss", name, of, LOSSES[name].of if name in LOSSES else None)
-        LOSSES[name] = Loss(name, unit, of)
+        _enter("loss", LOSSES, Loss(name, unit, of))
         return of
 
     return enter
@@ -422,11 +420,11 @@ def augment(name: str, *, numbers: int | None = None) -> Callable[[Changing], Ch
     """
 
     def enter(of: Changing) -> Changing:
-        there = AUGMENTATIONS[name].of if name in AUGMENTATIONS else None
-        what = checked("augment", name, of, there)
         if name == "none":
-            raise UserError(f"{what}: none means that images are left as they are")
-        AUGMENTATIONS[name] = Augmentation(name, of, numbers)
+            raise UserError(
+                "@robustmd.augment('none'): none means that images are left as they are"
+            )
+        _enter("augment", AUGMENTATIONS, Augmentation(name, of, numbers))
         return of
 
     return enter

@@ -21,8 +21,8 @@ from robustmd.runs import files
 from robustmd.runs.reader import collect, judge
 from robustmd.runs.run import Run as Record
 from robustmd.runs.untrusted import Unreadable, read_frame
+from robustmd.training.evaluation import run_model
 from robustmd.training.pixels import normalised
-from robustmd.training.run_model import run_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

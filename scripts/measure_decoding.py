@@ -84,7 +84,7 @@ def _prepare(folder: Path, which: str, size: int, cores: int) -> tuple[float, fl
 
 
 def _child(root: Path, cache: Path, size: int, cores: int) -> None:
-    from robustmd.domains.class_folders import list_root  # noqa: PLC0415
+    from robustmd.domains.listing import list_root  # noqa: PLC0415
     from robustmd.domains.prepared_images import prepare  # noqa: PLC0415
 
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])

@@ -20,7 +20,7 @@ from robustmd.domains import DomainSet, Examples
 from robustmd.training.batches import BatchStream
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import build_learner
-from robustmd.training.loop import Iteration, Parts
+from robustmd.training.loop import Iterate, Parts
 from robustmd.training.pool import TrainingPool, resident_splits
 
 # An optimizer with all that it can have.
@@ -98,7 +98,7 @@ def parts(device: torch.device, *overrides: str) -> Parts:
     return Parts(learner, batches, pool, History(("a", "b"), 12, device), Clock(device))
 
 
-def rows_of(made: Parts, iteration: Iteration, count: int = 12) -> list[Any]:
+def rows_of(made: Parts, iteration: Iterate, count: int = 12) -> list[Any]:
     """What `count` iterations record, and the model's parameters after them."""
     for _ in range(count):
         iteration(made)

@@ -48,7 +48,10 @@ def main(arguments: Sequence[str]) -> int:
         if given.check or given.show is not None:
             flag = "--check" if given.check else f"--show {given.show}"
             raise UserError(f"{flag}: say of which data set, as robustmd data digits {flag}")
-        return _list(_config(overrides))
+        from robustmd.commands.data_tables import list_data_sets  # noqa: PLC0415
+
+        list_data_sets(_config(overrides).paths.folder("data"), _console())
+        return 0
     form = None if given.show is None else _form(given.show)
     return _show(_config([f"data={name}", *overrides]), given.show, form, check=given.check)
 
@@ -91,20 +94,9 @@ def _config(overrides: Sequence[str]) -> Config:
     return config
 
 
-def _list(config: Config) -> int:
-    from robustmd.commands.data_tables import list_data_sets  # noqa: PLC0415
-
-    list_data_sets(config.paths.folder("data"), _console())
-    return 0
-
-
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
-    from robustmd.commands.data_tables import (  # noqa: PLC0415
-        prepared_folders,
-        print_data_set,
-    )
-    from robustmd.config.loading import load_domains  # noqa: PLC0415
-    from robustmd.domains.class_notes import with_test_notes  # noqa: PLC0415
+    from robustmd.commands import data_tables  # noqa: PLC0415
+    from robustmd.config import loading  # noqa: PLC0415
     from robustmd.domains.duplicates import duplicates  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415
 
@@ -113,13 +105,13 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     def say(line: str) -> None:
         console.print(line, soft_wrap=True)
 
-    domains = load_domains(config, say)
+    domains = loading.load_domains(config, say)
     seen = [name for name in domains.names if name not in config.data.unseen]
-    domains = with_test_notes(domains, seen, say)
-    for folder in prepared_folders(domains) if check else ():
+    domains = loading.with_test_notes(domains, seen, say)
+    for folder in data_tables.prepared_folders(domains) if check else ():
         read_through(folder)
     found = duplicates(domains, config.paths.folder("cache"), say) or ()
-    print_data_set(domains, found, config.data.unseen, console)
+    data_tables.print_data_set(domains, found, config.data.unseen, console)
     if check:
         say("Checked: all prepared arrays are what they were prepared as")
     if picture is not None and form is not None:

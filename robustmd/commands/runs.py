@@ -11,8 +11,7 @@ from pathlib import Path
 from robustmd.commands import make_parser
 from robustmd.errors import UserError, printable
 from robustmd.runs import rerun
-from robustmd.runs.listing import Listed, differences, list_runs, remove
-from robustmd.runs.publishing import publish
+from robustmd.runs.listing import Listed, differences, list_runs, publish, remove
 from robustmd.runs.untrusted import Unreadable
 
 EPILOG = """\

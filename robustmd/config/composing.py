@@ -87,12 +87,8 @@ def _short(text: str, most: int = 200) -> str:
 
 
 def check_arguments(arguments: Sequence[str]) -> None:
-    """Refuse an unknown flag with one line, before Hydra prints its usage, and a key taken away:
-    none may be missing.
-
-    Raises:
-        UserError: naming it.
-    """
+    """Raises UserError for an unknown flag, before Hydra prints its usage, and for a key taken
+    away: none may be missing."""
     parser = get_args_parser()
     known = {option for action in parser._actions for option in action.option_strings}
     for argument in arguments:
@@ -142,11 +138,7 @@ def _as_text(match: re.Match[str]) -> str:
 
 
 def composed_config(arguments: Sequence[str]) -> DictConfig:
-    """The config that these overrides give, for a command that is not `train`.
-
-    Raises:
-        UserError: one line, as `composed_error` says it.
-    """
+    """The config that these overrides give, for a command that is not `train`. Raises UserError."""
     try:
         with initialized(arguments) as overrides:
             return compose("config", overrides=overrides)

@@ -11,11 +11,8 @@ from robustmd.errors import UserError
 
 
 def whole(key: str, given: str) -> str:
-    """A path as it was typed for `key`, absolute, `~` being the user's home.
-
-    Raises:
-        UserError: `~NAME` of nobody here, `~` of a user without a home, or `$NAME` at its start.
-    """
+    """A path as it was typed for `key`, absolute, `~` being the user's home. Raises UserError:
+    `~NAME` of nobody here, `~` of a user without a home, or `$NAME` at its start."""
     first = given.partition("/")[0]
     if first.startswith("$"):
         raise UserError(

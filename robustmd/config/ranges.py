@@ -27,14 +27,6 @@ def one_of(*options: str) -> Allowed:
     return Allowed("one of " + ", ".join(options), lambda value: value in options, options)
 
 
-def _is_device(value: str) -> bool:
-    return value in ("auto", "cpu", "cuda", "mps") or (value[:5] == "cuda:" and value[5:].isdigit())
-
-
-def _is_distribution(value: list[float]) -> bool:
-    return all(is_number(x) and x >= 0 for x in value) and abs(sum(value) - 1.0) <= 1e-6
-
-
 def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(is_number(x) for x in value)
 
@@ -42,10 +34,6 @@ def _are_numbers(value: Any) -> bool:
 def _are_sigmas(value: list[float], least: int = 1) -> bool:
     different = len({f"{x:g}" for x in value}) == len(value)  # they name the domains
     return len(value) >= least and different and all(is_number(x) and x >= 0 for x in value)
-
-
-def _are_angles(value: list[float]) -> bool:
-    return _are_sigmas(value) and all(float(f"{x:g}") < 360 for x in value)  # as they are named
 
 
 def _is_cost(value: Any) -> bool:
@@ -73,7 +61,10 @@ SIGMAS = Allowed(
     "two or more different numbers >= 0, as [0,4,8,12]", lambda v: _are_sigmas(v, least=2)
 )
 SOME_SIGMAS = Allowed("one or more different numbers >= 0, as [0,4]", _are_sigmas)
-ANGLES = Allowed("one or more different degrees in [0, 360), as [0,15,30]", _are_angles)
+ANGLES = Allowed(
+    "one or more different degrees in [0, 360), as [0,15,30]",
+    lambda v: _are_sigmas(v) and all(float(f"{x:g}") < 360 for x in v),  # as they are named
+)
 IMAGE_SIDE = Allowed("a whole number from 1 to 4096", lambda v: 1 <= v <= 4096)
 COUNT = Allowed("a whole number >= 1", lambda v: v >= 1)
 THREADS = Allowed("a whole number >= 1, at most 1024", lambda v: 1 <= v <= 1024)
@@ -84,7 +75,8 @@ CONSTANT_OF_STEP = Allowed(
     lambda v: v in ("auto", "centred") if isinstance(v, str) else is_number(v) and v >= 0,
 )
 DISTRIBUTION = Allowed(
-    "null or a distribution over the domains: numbers >= 0 that sum to 1", _is_distribution
+    "null or a distribution over the domains: numbers >= 0 that sum to 1",
+    lambda v: all(is_number(x) and x >= 0 for x in v) and abs(sum(v) - 1.0) <= 1e-6,
 )
 PARTS = Allowed(
     "equal, size or a list of numbers > 0, one for each domain of the data",
@@ -104,7 +96,10 @@ PUBLISHED_WEIGHTS = Allowed("none, a name of the library's or the path of a stat
 RGB = Allowed(
     "null or three numbers, of red, green and blue", lambda v: _are_numbers(v) and len(v) == 3
 )
-DEVICE = Allowed("auto, cpu, cuda, cuda:N or mps", _is_device)
+DEVICE = Allowed(
+    "auto, cpu, cuda, cuda:N or mps",
+    lambda v: v in ("auto", "cpu", "cuda", "mps") or (v[:5] == "cuda:" and v[5:].isdigit()),
+)
 ANYTHING = Allowed("anything", lambda v: True)
 
 

@@ -220,10 +220,9 @@ class Settled(NamedTuple):
     """A config checked against the data set's domains, and what follows from both.
 
     config: with names in place of indices, weights in place of a point's number, and nothing for a
-    number of domains that is drawn anyhow. trained: the K domains that train, those of the method
-    but not `data.unseen`. unseen: those of `data.unseen`, which are measured beside the others and
-    in no mean or worst case of them. domains_per_batch: M, how many of the K each iteration draws:
-    what was asked for; else all, or as many as a batch has examples.
+    number of domains that is drawn anyhow. trained: the K domains that train. unseen: those of
+    `data.unseen`, in no mean or worst case of the others. domains_per_batch: M, how many of the K
+    each iteration draws: what was asked for; else all, or as many as a batch has examples.
     """
 
     config: Config
@@ -248,11 +247,7 @@ def leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def validate(config: Config) -> None:
-    """Check every range.
-
-    Raises:
-        UserError: one line naming the key, the value and what is allowed.
-    """
+    """Check every range. Raises UserError: one line with the key, the value and what is allowed."""
     for name, (item, value) in leaves(config):
         allowed: Allowed = item.metadata.get("allowed", ANYTHING)
         if value is not None and not allowed.holds(value):
@@ -271,26 +266,22 @@ def validate(config: Config) -> None:
             f"training.ema={config.training.ema}: method={config.method.name} returns the mean of "
             "its iterates, which is measured in its place; leave it out"
         )
-    training, own = config.training, "one of your own comes with imports=[MODULE]"
     _check_best_by(config.evaluation)
-    for name in config.evaluation.metrics:
-        if name not in METRICS:
+    training = config.training
+    for key_, names, known in (
+        ("evaluation.metrics", config.evaluation.metrics, METRICS),
+        ("training.loss", [training.loss], LOSSES),
+        ("data.augment", [config.data.augment], ["none", *AUGMENTATIONS]),
+    ):
+        for name in (name for name in names if name not in known):
             raise UserError(
-                f"evaluation.metrics: no metric {name}; there are {', '.join(METRICS)}; {own}"
+                f"{key_}={name}: must be one of {', '.join(known)}; one of your own comes with "
+                "imports=[MODULE]"
             )
-    if training.loss not in LOSSES:
-        raise UserError(
-            f"training.loss: no loss {training.loss}; there are {', '.join(LOSSES)}; {own}"
-        )
     if training.label_smoothing and training.loss != "cross_entropy":
         raise UserError(
             f"training.label_smoothing={training.label_smoothing}: is of cross_entropy, which "
             f"training.loss={training.loss} is not; leave it out"
-        )
-    if config.data.augment not in ("none", *AUGMENTATIONS):
-        raise UserError(
-            f"data.augment={config.data.augment}: must be one of none, {', '.join(AUGMENTATIONS)}; "
-            f"{own}"
         )
 
 
@@ -308,11 +299,7 @@ def _check_best_by(evaluation: Evaluation) -> None:
 
 
 def settled(config: Config, domains: Sequence[str]) -> Settled:
-    """The config with all that depends on the domains' names checked and settled.
-
-    Raises:
-        UserError: one line, as `validate`.
-    """
+    """The config with what depends on the domains' names checked and settled. Raises UserError."""
     validate(config)
     unseen = tuple(name for name in domains if name in config.data.unseen)
     wanted = config.method.trained(domains)
@@ -344,8 +331,7 @@ def settled(config: Config, domains: Sequence[str]) -> Settled:
 
 
 def _check_shares(config: Config, domains: Sequence[str], count: int) -> None:
-    """Raises UserError for unequal shares of a batch that do not go with the `count` domains that
-    train, or with drawing some of them."""
+    """Raises UserError for unequal shares of a batch that do not go with the domains."""
     shares, batch = config.data.shares, config.training.batch_size
     if isinstance(shares, list) and len(shares) != len(domains):
         raise UserError(

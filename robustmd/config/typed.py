@@ -20,10 +20,8 @@ from robustmd.errors import UserError
 
 
 def typed(composed: DictConfig) -> Config:
-    """The composed config as a `Config`.
-
-    Every group is merged once more into a fresh schema, so that a key that came in by `+new=…` or
-    that the chosen option does not have is refused, and every value has its type.
+    """The composed config as a `Config`: every group is merged once more into a fresh schema, so
+    that a key that came in by `+new=…` or that the chosen option does not have is refused.
 
     Raises:
         UserError: an unknown key or option, or a value of the wrong type; one line.
@@ -44,7 +42,10 @@ def typed(composed: DictConfig) -> Config:
                 "your own comes with imports=[MODULE]"
             )
         parts[group] = _merged(options[name], given, f"{group}.", f" for {group}={name}")
-    parts["data"].unseen = _in_order(parts["data"].unseen)
+    unseen = parts["data"].unseen
+    if not NAMES.holds(unseen):  # a list in the list
+        raise UserError(f"data.unseen={unseen}: must be {NAMES.words}")
+    parts["data"].unseen = sorted({normalize("NFC", name) for name in unseen})
     for section, schema in SECTIONS.items():
         parts[section] = _merged(schema, _group(plain, section), f"{section}.", "")
     parts.update(dataclasses.asdict(_merged(Top, plain, "", "")))
@@ -56,12 +57,6 @@ def typed(composed: DictConfig) -> Config:
     )
     _check_text(config)
     return config
-
-
-def _in_order(names: list[Any]) -> list[str]:
-    if not NAMES.holds(names):  # a list in the list
-        raise UserError(f"data.unseen={names}: must be {NAMES.words}")
-    return sorted({normalize("NFC", name) for name in names})
 
 
 def _group(plain: dict[str, Any], name: str) -> dict[str, Any]:
@@ -100,10 +95,7 @@ def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> 
 
     The file is data: a reference in it (`${oc.env:HOME}`) stays text, and where its run kept its
     files is not where this user keeps theirs: `paths.*` come from the overrides or the environment.
-    Nor is it sent to the trackers that it names.
-
-    Raises:
-        UserError: as `typed`.
+    Nor is it sent to the trackers that it names. Raises UserError.
     """
     left_out = ("paths", "tracking", "tracking_model")
     own = {key: value for key, value in found.items() if key not in left_out}
@@ -148,7 +140,9 @@ def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: 
     except OmegaConfBaseException as error:
         key = error.full_key or next(name for name in given if not _fits(schema, name, given))
         value = OmegaConf.select(OmegaConf.create(dict(given)), key)
-        raise UserError(f"{prefix}{key}={value}: must be {_in_words(schema, key)}") from None
+        known = (one.words for one in keys_of("", schema) if one.name == key.partition("[")[0])
+        what = next(known, "a group of keys")
+        raise UserError(f"{prefix}{key}={value}: must be {what}") from None
 
 
 def _fits(schema: type, name: str, given: Mapping[str, Any]) -> bool:
@@ -158,12 +152,6 @@ def _fits(schema: type, name: str, given: Mapping[str, Any]) -> bool:
     except OmegaConfBaseException:
         return False
     return True
-
-
-def _in_words(schema: type, key: str) -> str:
-    """What a key's value may be."""
-    found = (one for one in keys_of("", schema) if one.name == key.partition("[")[0])
-    return next((one.words for one in found), "a group of keys")
 
 
 def unknown_key(key: str, allowed: Sequence[str], where: str = "") -> str:

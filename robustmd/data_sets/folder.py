@@ -10,13 +10,12 @@ import numpy as np
 
 from robustmd.config.paths import whole
 from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
-from robustmd.domains.checksums import array_sha256, fingerprint
-from robustmd.domains.class_folders import LAYOUT, list_root
+from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
-from robustmd.domains.listing import Listed, Listing, few, shown
+from robustmd.domains.examples import seeded_split
+from robustmd.domains.listing import LAYOUT, Listed, Listing, few, list_root, shown
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
-from robustmd.domains.splits import seeded_split
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, Settings, data, key
 
@@ -41,7 +40,7 @@ def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> Doma
 class Folder(Settings):
     """Your own domains: folders of class folders, or a manifest.
 
-    Exactly one of `root` and `manifest`, made absolute; see class_folders.py, manifest_csv.py.
+    Exactly one of `root` and `manifest`, made absolute; see listing.py, manifest_csv.py.
     """
 
     root: str | None = key(None, help="the folder that holds DOMAIN/CLASS/IMAGE", place=True)
@@ -95,10 +94,7 @@ class Folder(Settings):
         if len(notes) > MOST_NOTES:
             more = len(notes) - MOST_NOTES + 1
             notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]
-        for note in notes:
-            facts.say(note)
-        sha256 = fingerprint("folder", listing.classes, checksums)
-        return DomainSet("folder", tuple(domains), listing.classes, sha256, tuple(notes))
+        return DomainSet.of("folder", domains, listing.classes, checksums, notes, facts.say)
 
     def _listing(self) -> Listing:
         if self.root and self.manifest:

@@ -18,7 +18,7 @@ from pathlib import Path
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.listing import Listed, shown
-from robustmd.errors import UserError
+from robustmd.errors import UserError, readable
 
 NAME = "imagenet"
 FOLDERS = ("imagenet", "ImageNet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC")  # below paths.data
@@ -113,10 +113,8 @@ def list_imagenet(data_dir: Path, breeds: Sequence[Breed]) -> tuple[list[Listed]
 
 def _images(folder: Path) -> Iterator[Path]:
     """The images in a folder; none where there is no folder."""
-    try:
+    with readable(folder):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        raise UserError(f"cannot read {shown(folder)} ({error.strerror})") from error
     return (p for p in paths if p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
 
 
@@ -134,10 +132,8 @@ def _validation_classes(folders: Sequence[Path], breeds: Sequence[Breed]) -> dic
             f"{shown(folders[0])}, or sort them into val/SYNSET/"
         )
     path = found[0]
-    try:
+    with readable(path):
         lines = path.read_text("ascii", errors="replace").splitlines()
-    except OSError as error:
-        raise UserError(f"cannot read {shown(path)} ({error.strerror})") from error
     if path.name == TABLE:
         classes = {int(cell[1]): cell[2] for line in lines if (cell := _CELL.match(line))}
         names = {breed.synset: breed for breed in breeds}

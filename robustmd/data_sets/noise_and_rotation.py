@@ -18,13 +18,11 @@ import numpy as np
 
 from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
 from robustmd.data_sets.digits import Digits
-from robustmd.data_sets.digits_mini import DigitsMini
-from robustmd.data_sets.digits_typed import DigitsTyped
+from robustmd.data_sets.digits_mini import DigitsMini, DigitsTyped
 from robustmd.data_sets.pets import Pets
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.examples import rotation
-from robustmd.domains.splits import stream
+from robustmd.domains.examples import rotation, stream
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, data, key
 
@@ -109,13 +107,9 @@ def noisy_name(sigma: float) -> str:
 
 
 def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: str) -> DomainSet:
-    """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ.
-
-    sigmas: σ_k ≥ 0 on the 0..255 scale, K ≥ 1 different ones, in the order of the domains
-    name: of the data set
-
-    Raises UserError for an unknown domain, and where two σ are the same or one is out of range.
-    """
+    """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ ≥ 0 on the
+    0..255 scale. `name`: of the data set. Raises UserError for an unknown domain, and where two σ
+    are the same or one is out of range."""
     views = [(noisy_name(sigma), None, float(sigma)) for sigma in sigmas]
     return _made_of(base[domain], base, name, views, None)
 
@@ -128,12 +122,8 @@ def rotated_grid(
     split_seed: int,
     name: str,
 ) -> DomainSet:
-    """The domains of `grid`: the images of one of `base`'s domains dealt out, turned and noisy.
-
-    angles: degrees counter-clockwise about the centre, finite, modulo 360 and to six digits
-    sigmas: σ ≥ 0 on the 0..255 scale
-    split_seed: 0 <= seed < 2**63: who gets which images; n // K or one more of a split's n
-    name: of the data set
+    """The domains of `grid`: the images of one of `base`'s domains dealt out, turned by degrees
+    counter-clockwise and noisy. `split_seed` says who gets which images; `name`: of the data set.
 
     Raises UserError for an unknown domain or one that is not square, a split of fewer images than
     domains, an angle or σ given twice or none, and a σ out of range.

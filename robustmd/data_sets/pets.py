@@ -1,29 +1,47 @@
 """`data=pets`: the 24 breeds that ImageNet and Oxford-IIIT Pet (VGG) share, the paper's first
-experiment."""
+experiment.
+
+VGG's set lies as torchvision lays it out, below paths.data, or is fetched there: images/NAME_1.jpg
+…, and annotations/trainval.txt (which trains) and test.txt, whose lines are "NAME_1 class species
+breed", the breed's number within its species. Images that are in neither list are left alone, as
+are the MATLAB files among the images.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from robustmd.config.ranges import CLASSES, IMAGE_SIDE
-from robustmd.data_sets import imagenet, oxford_pets
+from robustmd.data_sets import imagenet
 from robustmd.data_sets.imagenet import BREEDS, Breed
-from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.checksums import array_sha256, file_md5, stamp_of
 from robustmd.domains.domain import CC_BY_SA_4, Domain, DomainSet, Examples
 from robustmd.domains.examples import VARIANTS, Views
-from robustmd.domains.listing import Listed, Listing, few
+from robustmd.domains.listing import Listed, Listing, few, shown
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
-from robustmd.errors import UserError
+from robustmd.domains.published import fetch_missing, filled, origin
+from robustmd.errors import UserError, readable
 from robustmd.registry import DataFacts, Settings, data, key
+from robustmd.runs.lock import held
 
 BYTES = 811_092_049  # Oxford-IIIT Pet; ImageNet is not fetched
 EXPANSION = tuple(VARIANTS)  # identity, both flips, rotations by 45°, …, 315°: ×10
+VGG = "vgg"
+VGG_FOLDER = "oxford-iiit-pet"  # below paths.data
+VGG_LISTS = {
+    "train": ("trainval.txt", 3_680),
+    "test": ("test.txt", 3_669),
+}  # images of all 37 breeds
+VGG_ORIGIN = "Oxford-IIIT Pet (Parkhi et al. 2012), trainval.txt and test.txt"
+_LINE = re.compile(r"(([A-Za-z]+(?:_[A-Za-z]+)*)_[0-9]{1,4}) [0-9]+ [12] [0-9]+")
 SOURCES = {
     imagenet.NAME: (imagenet.ORIGIN, imagenet.LICENCE),
-    oxford_pets.NAME: (oxford_pets.ORIGIN, CC_BY_SA_4),
+    VGG: (VGG_ORIGIN, CC_BY_SA_4),
 }
 
 
@@ -72,7 +90,7 @@ class Pets(Settings):
     def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
         there = {
             "ImageNet": any((folder / name / "train").is_dir() for name in imagenet.FOLDERS),
-            "VGG": (folder / oxford_pets.FOLDER / "images").is_dir(),
+            "VGG": (folder / VGG_FOLDER / "images").is_dir(),
         }
         return f"{imagenet.LICENCE}; VGG {CC_BY_SA_4}", BYTES, there
 
@@ -96,10 +114,7 @@ class Pets(Settings):
             domain, sums = self._domain(name, files, prepared[name], breeds)
             found.append(domain)
             checksums[name] = prepared[name].checksums | sums | domain.views_in_words()
-        for note in notes:
-            facts.say(note)
-        sha256 = fingerprint("pets", names, checksums)
-        return DomainSet("pets", tuple(found), names, sha256, tuple(notes))
+        return DomainSet.of("pets", found, names, checksums, notes, facts.say)
 
     def _listing(
         self, domains: Sequence[str], breeds: Sequence[Breed], facts: DataFacts
@@ -111,10 +126,10 @@ class Pets(Settings):
         if imagenet.NAME in domains:  # before hours of fetching
             files, notes = imagenet.list_imagenet(data_dir, breeds)
             _check_classes(imagenet.NAME, files, breeds)
-        if oxford_pets.NAME in domains:
-            oxford_pets.have_vgg(data_dir, facts.say)
-            of_vgg, more = oxford_pets.list_vgg(data_dir, [breed.name for breed in breeds])
-            _check_classes(oxford_pets.NAME, of_vgg, breeds)
+        if VGG in domains:
+            have_vgg(data_dir, facts.say)
+            of_vgg, more = list_vgg(data_dir, [breed.name for breed in breeds])
+            _check_classes(VGG, of_vgg, breeds)
             files, notes = [*files, *of_vgg], [*notes, *more]
         return Listing(data_dir, data_dir, files, notes)
 
@@ -128,7 +143,7 @@ class Pets(Settings):
         for split in ("train", "test"):
             rows = np.array([r for r in readable if files[r].split == split], dtype=np.int64)
             sums[f"{split}_rows"] = array_sha256(rows)
-            expanded = name == oxford_pets.NAME and split == "train"
+            expanded = name == VGG and split == "train"
             views = Views(EXPANSION, self.crop) if expanded else Views(crop=self.crop)
             splits[split] = Examples(arrays.images, arrays.labels, rows, views, paths)
         origin, licence = SOURCES[name]
@@ -149,3 +164,74 @@ def _check_classes(domain: str, files: Iterable[Listed], breeds: Sequence[Breed]
             f"domain {domain} has no image that can be read of {len(lacking)} classes and splits: "
             f"{few(lacking)}; add them, or choose other classes with data.classes=[…]"
         )
+
+
+# --- Oxford-IIIT Pet -----------------------------------------------------------------------------
+
+
+def have_vgg(data_dir: Path, say: Callable[[str], None]) -> None:
+    """See that images and lists are there: fetched and unpacked where they are not.
+
+    Raises UserError if they cannot be had, naming what belongs where.
+    """
+    folder = data_dir / VGG_FOLDER
+    for part in ("annotations", "images"):
+        name = f"{part}.tar.gz"
+        archive = folder / name
+        if (folder / part).is_dir():
+            continue
+        if not archive.is_file():
+            fetch_missing("data=pets lacks Oxford-IIIT Pet's", [name], folder, say)
+        lock = folder.resolve() / f"{name}.lock"
+        with filled(folder), held(lock, say, waiting_for=f"unpacking {name}"):
+            if not (folder / part).is_dir():
+                _unpack(archive, part, say)
+
+
+def _unpack(archive: Path, part: str, say: Callable[[str], None]) -> None:
+    """Put the archive's folder beside it, when it is whole. Of the published bytes, nothing else
+    need be feared. Raises UserError for others, OSError."""
+    say(f"checking and unpacking {shown(archive)}")
+    md5 = origin(archive.name).md5
+    if file_md5(archive) != md5:
+        raise UserError(
+            f"{shown(archive)} is not the published one (md5 {md5}); delete it to have it "
+            "fetched, or unpack it yourself"
+        )
+    unpacked = archive.with_name(f".{archive.name}.unpacked")
+    shutil.rmtree(unpacked, ignore_errors=True)  # of an unpacking that was cut off
+    shutil.unpack_archive(archive, unpacked)
+    (unpacked / part).rename(archive.parent / part)
+    shutil.rmtree(unpacked)
+
+
+def list_vgg(data_dir: Path, breeds: Collection[str]) -> tuple[list[Listed], list[str]]:
+    """The listed files of the breeds, with paths below data_dir, and notes on what is not as
+    published. Raises UserError: a list cannot be read, or an image is listed twice."""
+    files: list[Listed] = []
+    notes: list[str] = []
+    seen: set[str] = set()
+    for split, (name, published) in VGG_LISTS.items():
+        path, before = data_dir / VGG_FOLDER / "annotations" / name, len(seen)
+        with readable(path):
+            lines = path.read_text("ascii", errors="replace").splitlines()
+        for number, line in enumerate(map(str.strip, lines), start=1):
+            if not line or line.startswith("#"):
+                continue
+            match = _LINE.fullmatch(line)
+            if match is None or match[1] in seen:
+                raise UserError(
+                    f"{shown(path)}, line {number}: {shown(line[:60])!r} is no line of Oxford-IIIT "
+                    "Pet's (NAME_1 class species breed, every name once in both lists)"
+                )
+            seen.add(match[1])
+            if match[2].lower() in breeds:
+                photo = f"{VGG_FOLDER}/images/{match[1]}.jpg"
+                stamp = stamp_of(data_dir / photo)
+                files.append(Listed(VGG, match[2].lower(), split, photo, stamp))
+        if len(seen) - before != published:
+            notes.append(
+                f"VGG: {name} lists {len(seen) - before:,} images, the published one "
+                f"{published:,}: it is another split or a part of it"
+            )
+    return files, notes

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from robustmd.domains.shared_folders import share
 from robustmd.runs.files import write_atomically
 
 DTYPES = (np.dtype("uint8"), np.dtype("<i8"))  # pixels and labels; nothing else is kept
@@ -21,11 +22,8 @@ MARK_SECONDS = 5.0  # of work that a cut may cost
 
 
 class ArrayWriter:
-    """Writes a store's arrays into a folder, one after the other.
-
-    Blocks go through ordinary writes, not through a memory map: on a full disk a write fails with
-    an error, a memory map with a signal that ends the process.
-    """
+    """Writes a store's arrays into a folder, by ordinary writes and not through a memory map: on a
+    full disk a write fails with an error, a memory map with a signal that ends the process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -33,11 +31,8 @@ class ArrayWriter:
     def add(
         self, name: str, dtype: str, shape: tuple[int, ...], blocks: Iterable[np.ndarray]
     ) -> None:
-        """Write one array: `blocks` are its consecutive rows, in all shape[0] of them.
-
-        dtype: "uint8" or "int64". Raises OSError where the disk does, ValueError if the blocks do
-        not make up an array of that type and shape.
-        """
+        """Write one array, "uint8" or "int64": `blocks` are its consecutive rows, shape[0] in all.
+        Raises OSError where the disk does."""
         self.add_resumable(name, dtype, shape, lambda row: blocks, None)
 
     def add_resumable(
@@ -50,9 +45,9 @@ class ArrayWriter:
     ) -> None:
         """As `add`, but going on with the rows that an earlier, cut off preparation has left.
 
-        blocks_from: row r → the blocks of the rows from r on
-        notes: what is to be remembered of the rows (plain JSON). Making a block may append to it;
-            what was noted about rows that are taken over is put there first. None: begin anew.
+        blocks_from: row r → the blocks of the rows from r on. notes: what is to be remembered of
+        the rows (plain JSON): making a block may append to it, and what was noted about rows that
+        are taken over is put there first; None: begin anew.
         """
         path, kind = file_of(self.folder, name), np.dtype(dtype).newbyteorder("<")
         mark, rows = self.folder / f"{name}{MARK}", 0
@@ -68,8 +63,6 @@ class ArrayWriter:
             file.truncate()
             marked = time.monotonic()
             for block in blocks_from(rows):
-                if block.dtype != kind or block.shape[1:] != shape[1:]:
-                    raise ValueError(f"{name}: block {block.dtype} {block.shape} in {kind} {shape}")
                 file.write(np.ascontiguousarray(block).data)
                 rows += len(block)
                 if notes is not None and time.monotonic() - marked >= MARK_SECONDS:
@@ -77,8 +70,6 @@ class ArrayWriter:
                     _write(mark, rows, notes)
                     marked = time.monotonic()
             _to_disk(file)
-        if rows != shape[0]:
-            raise ValueError(f"{name}: {rows} rows written, {shape[0]} announced")
         if notes is not None:
             _write(mark, rows, notes)
 
@@ -120,3 +111,21 @@ def open_array(path: Path) -> np.ndarray:
         raise ValueError(f"{path.name} holds {array.dtype} values, not uint8 or int64")
     # A plain array over the same map: np.memmap's own class slows every later index down.
     return np.asarray(array)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it. Below a folder that hands its group on (setgid), it is as
+    open to that group as that one. Raises OSError."""
+    if folder.is_dir():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.parent.stat().st_mode & stat.S_ISGID:
+        share(folder)
+
+
+def share(path: Path) -> None:
+    """Give what was made in a folder that folder's permissions, whatever the umask; what belongs to
+    somebody else stays as it is. Raises OSError."""
+    allowed = path.parent.stat().st_mode & (0o2777 if path.is_dir() else 0o666)
+    with suppress(PermissionError):
+        path.chmod(allowed)

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-BLOCK_BYTES = 1 << 22  # 4 MiB: large enough to be fast, small enough to be nothing in memory
+from robustmd.runs.files import hex_digest
 
 
 class Stamp(NamedTuple):
     """size [bytes]; mtime_ns: its time of change, which anybody can set; ctime_ns: when the file
-    system last noted a change, which nobody can. Both in ns. On Windows ctime_ns says less: it is
-    when the file was made."""
+    system last noted a change, which nobody can (on Windows: when the file was made)."""
 
     size: int
     mtime_ns: int
@@ -45,20 +44,14 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def file_md5(path: Path) -> str:
-    """Hex md5 of a file's bytes, read in blocks. Raises OSError."""
-    digest = hashlib.md5(usedforsecurity=False)
+    """Hex md5 of a file's bytes. Raises OSError."""
     with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hex_digest(file, hashlib.md5(usedforsecurity=False))
 
 
 def array_sha256(array: np.ndarray) -> str:
-    """Hex sha256 over an array's type, shape and values in row-major, little-endian order.
-
-    It names the values alone: the same array gives the same name whatever file, path, compression
-    or byte order it came from.
-    """
+    """Hex sha256 over an array's type, shape and values in row-major, little-endian order: the same
+    whatever file, path, compression or byte order it came from."""
     head = f"{array.dtype.name} {tuple(map(int, array.shape))}\n"
     digest = hashlib.sha256(head.encode())
     digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
@@ -70,8 +63,8 @@ def fingerprint(
 ) -> str:
     """Hex sha256 that names a data set by its values.
 
-    checksums: domain name → {"train_images": hex, "train_labels": hex, "test_images": hex, …},
-    each an `array_sha256`. The order of the domains counts, that of a domain's arrays does not.
+    checksums: domain name → {"train_images": hex, …}, each an `array_sha256`; the order of the
+    domains counts, that of a domain's arrays does not.
     """
     parts = [[domain, sorted(arrays.items())] for domain, arrays in checksums.items()]
     text = json.dumps([name, list(classes), parts], separators=(",", ":"))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robustmd.domains.checksums import array_sha256, fingerprint
-from robustmd.domains.examples import SPLITS, Examples, Views
-from robustmd.domains.splits import held_out, stream
+from robustmd.domains.examples import SPLITS, Examples, Views, held_out, stream
 from robustmd.domains.tensors import arrays_of, examples_of
 from robustmd.errors import UserError, listed, printable
 
@@ -36,9 +35,9 @@ EMBEDDABLE = frozenset({CC_BY_4, CC_BY_SA_3, CC_BY_SA_4, FONTS})
 class Domain:
     """One source of images with its splits. Raises UserError for arrays that do not fit together.
 
-    source and licence are one line each: where the images come from and how they may be used.
-    verified says whether the bytes are the published ones: "official",
-    "not official", "own files", "made here", or "" if not known.
+    source, licence: where the images come from and how they may be used, one line each. verified:
+    whether the bytes are the published ones: "official", "not official", "own files", "made here",
+    or "" if not known.
     """
 
     name: str
@@ -64,17 +63,8 @@ class Domain:
         """The examples of "train", "val" and "test", of those that there are."""
         return {name: e for name in SPLITS if (e := getattr(self, name)) is not None}
 
-    def split(self, name: str) -> Examples | None:
-        """The examples of one of `SPLITS`; None where the domain has no such split."""
-        if name not in SPLITS:
-            raise ValueError(f"split {name!r}: allowed are {', '.join(SPLITS)}")
-        return self.splits.get(name)
-
     def views_in_words(self) -> dict[str, str]:
-        """{"train_views": …} for the splits whose views are not plain.
-
-        A data set's fingerprint takes them up beside the checksums of the domain's arrays.
-        """
+        """{"train_views": …} for the splits whose views are not plain, for a fingerprint."""
         return {
             f"{split}_views": examples.views.in_words()
             for split, examples in self.splits.items()
@@ -139,6 +129,22 @@ class DomainSet:
             for split, examples in domain.splits.items():
                 if fault := self._label_fault(examples):
                     raise UserError(f"domain {domain.name}, {split} split: {fault}")
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        domains: Sequence[Domain],
+        classes: Sequence[str],
+        checksums: Mapping[str, Mapping[str, str]],
+        notes: Sequence[str] = (),
+        say: Callable[[str], None] = lambda _: None,
+    ) -> DomainSet:
+        """With the `fingerprint` of these checksums; `say` is told the notes."""
+        for note in notes:
+            say(note)
+        sha256 = fingerprint(name, classes, checksums)
+        return cls(name, tuple(domains), tuple(classes), sha256, tuple(notes))
 
     def _label_fault(self, examples: Examples) -> str:
         """Why the labels are none of this data set, in words; "" where they are."""
@@ -241,8 +247,6 @@ class DomainSet:
         A domain's choice depends on the seed and its name alone. The fingerprint stays: it names
         the data, which the runs of a table share, while the choice is the seed's. Raises UserError.
         """
-        if not 0 <= share < 1:
-            raise UserError(f"data.validation={share}: allowed is a share from 0 to below 1")
         if share == 0:
             return self
         drawn_as: dict[tuple[int, int], str] = {}
@@ -307,4 +311,4 @@ class DomainSet:
             labels = [e.labels for d in made for e in d.splits.values()]
             counts = [y.shape[1] if y.ndim == 2 else y.max(initial=-1) + 1 for y in labels]
             classes = [str(label) for label in range(max(counts, default=0))]
-        return cls(name, tuple(made), tuple(classes), fingerprint(name, classes, checksums))
+        return cls.of(name, made, classes, checksums)

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robustmd.domains.arrays import make_folder
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
 from robustmd.domains.listing import few
-from robustmd.domains.shared_folders import make_folder
 from robustmd.runs.files import write_atomically
 
 PROBE_BYTES = 1024
@@ -45,12 +45,8 @@ class Place(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Images that two splits share, or, where both are one split, that it holds more than once.
-
-    images: how many different ones, ≥ 1
-    examples: how many of second's examples show one of them, ≥ images
-    differing: of how many of the images the labels differ
-    """
+    """How many different `images` two splits share, or one split, given twice, has more than once;
+    how many of second's `examples` show one of them; of how many the labels are `differing`."""
 
     first: Place
     second: Place
@@ -65,12 +61,9 @@ def duplicates(
     say: Callable[[str], None] = lambda line: None,
     most: float = math.inf,
 ) -> tuple[Shared, ...] | None:
-    """`find_duplicates`, or what it found before in the same splits of the same data.
-
-    most: images that are looked at; None is returned for more, where nothing is known from before
-
-    A cache that cannot be written only means that the next call looks again.
-    """
+    """`find_duplicates`, or what it found before in the same splits of the same data; None for more
+    than `most` images of which nothing is known from before. A cache that cannot be written only
+    means that the next call looks again."""
     path = cache / f"duplicates-{_key(data)}.json"
     kept = _read(path, data)
     count = sum(examples.stored for domain in data for examples in domain.splits.values())

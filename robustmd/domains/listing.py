@@ -1,19 +1,34 @@
-"""Which image files make up a user's domains, before any of them is opened."""
+"""Which image files make up a user's domains, before any of them is opened.
+
+Below data.root they lie in DOMAIN/CLASS/image, or DOMAIN/{train,val,test}/CLASS/image.
+A domain has the level of splits if its folders are called train, test and perhaps val, and
+nothing else; a class may still be called train beside other classes. Hidden files and folders are
+passed over in silence, other files that are no images by name, and folders within a class, with a
+note. Links are followed, except those that lead back to a folder that they lie in; one that leads
+nowhere is refused where a domain or class may be meant, and is an unreadable image elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from robustmd.domains.checksums import Stamp
-from robustmd.errors import UserError, printable
+from robustmd.domains.checksums import Stamp, stamp_of
+from robustmd.domains.decoding import SUFFIXES
+from robustmd.domains.examples import SPLITS
+from robustmd.errors import UserError, printable, readable
 
 LONGEST_NAME = 200
 UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray bytes, line breaks
+# What splits' folders are called here and elsewhere, in lower case.
+SPLIT_WORDS = frozenset({*SPLITS, "training", "valid", "validation", "dev", "eval", "testing"})
+LITTER = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+LAYOUT = "DOMAIN/CLASS/image or DOMAIN/{train,test}/CLASS/image"
 shown = printable  # a path or name, for a message
 
 
@@ -35,11 +50,8 @@ class Listed(NamedTuple):
 class Listing:
     """The files of all domains, sorted by domain, then path, whatever the file system's order.
 
-    source: what the user named, data.root or data.manifest
-    folder: what the paths are relative to
-    by_domain: domain → its files; domains: their names, sorted
-    classes: the union of the domains' classes, sorted as text: "10" comes before "2"
-    notes: what was passed over, in lines
+    source: data.root or data.manifest; folder: what the paths are relative to; classes: the union
+    of the domains', sorted as text: "10" comes before "2"; notes: what was passed over, in lines
     """
 
     def __init__(
@@ -97,3 +109,117 @@ def few(things: Sequence[str], most: int = 10) -> str:
     """The first ten of a list, or so many, and how many more there are."""
     more = f" and {len(things) - most:,} more" if len(things) > most else ""
     return ", ".join(things[:most]) + more
+
+
+def list_root(root: Path) -> Listing:
+    """The image files below `root`.
+
+    Raises UserError: no such folder, another layout, or a class or split without an image.
+    """
+    if not root.is_dir():
+        raise UserError(f"data.root={shown(root)}: no such folder; it must hold {LAYOUT}")
+    walk = _Walk(root)
+    files = list(walk.domains())
+    where = f"data.root={shown(root)}"
+    if walk.dangling:
+        raise UserError(
+            f"{where}: {len(walk.dangling):,} link(s) lead nowhere, where a domain or class may be "
+            f"meant: {few(walk.dangling)}; mend or remove them"
+        )
+    if walk.empty:
+        raise UserError(
+            f"{where}: {len(walk.empty):,} folder(s) without an image: {few(walk.empty)}; fill or "
+            f"remove them (the layout is {LAYOUT})"
+        )
+    passed_over = f"{len(walk.passed_over):,} passed over (no image by its name, or out of place): "
+    notes = [passed_over + few(walk.passed_over)] if walk.passed_over else []
+    return Listing(root, root, files, notes)
+
+
+class _Walk:
+    """One walk through data.root, with the names below it of what it passes over."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.passed_over: list[str] = []
+        self.empty: list[str] = []
+        self.dangling: list[str] = []
+
+    def domains(self) -> Iterator[Listed]:
+        where = f"data.root={shown(self.root)}"
+        domains = self.folders(self.root)
+        splits = [path.name for path in domains if path.name.lower() in SPLIT_WORDS]
+        trains = any(name.lower() in ("train", "training") for name in splits)
+        if splits and (len(splits) == len(domains) or (trains and len(splits) > 1)):
+            raise UserError(f"{where}: holds {', '.join(splits)}; domains come first: {LAYOUT}")
+        for folder in domains:
+            domain = checked_name("domain", folder.name, where)
+            inner = self.folders(folder)
+            splits = [path.name for path in inner]
+            if "train" not in splits or not set(splits) <= set(SPLITS):
+                yield from self.classes(folder, inner, domain, "")
+                continue
+            if "test" not in splits:
+                raise UserError(
+                    f"{where}: domain {shown(domain)} has {self.name(folder)}/train but no test "
+                    "beside it; add one, or put the classes into the domain's folder"
+                )
+            for split in inner:
+                yield from self.classes(split, self.folders(split), domain, split.name)
+
+    def classes(
+        self, above: Path, folders: list[Path], domain: str, split: str
+    ) -> Iterator[Listed]:
+        if not folders:
+            self.empty.append(self.name(above))
+        for folder in folders:
+            label = checked_name("class", folder.name, self.name(above))
+            images = []
+            for path in self.entries(folder):
+                if path.suffix.lower() in SUFFIXES and not _is_dir(path):
+                    images.append(path)
+                else:
+                    self.passed_over.append(self.name(path))
+            if not images:
+                self.empty.append(self.name(folder))
+            for path in images:
+                relative = path.relative_to(self.root).as_posix()
+                yield Listed(domain, label, split, relative, stamp_of(path))
+
+    def folders(self, folder: Path) -> list[Path]:
+        """The folders in a folder, but for links that lead back."""
+        kept: dict[str, Path] = {}
+        for path in self.entries(folder):
+            if path.is_symlink() and not os.path.exists(path):  # noqa: PTH110 - false for a loop
+                self.dangling.append(self.name(path))
+            elif not _is_dir(path) or (path.is_symlink() and _leads_back(path)):
+                self.passed_over.append(self.name(path))
+            elif kept.setdefault(clean(path.name), path) is not path:
+                raise UserError(
+                    f"{shown(folder)}: {kept[clean(path.name)].name!a} and "
+                    f"{path.name!a} are one name in two spellings; rename or join them"
+                )
+        return list(kept.values())
+
+    def entries(self, folder: Path) -> list[Path]:
+        """All but what is hidden, in order."""
+        with readable(folder):
+            paths = sorted(folder.iterdir())
+        return [p for p in paths if not p.name.startswith(".") and p.name.lower() not in LITTER]
+
+    def name(self, path: Path) -> str:
+        """A path as messages show it: below data.root."""
+        return shown(path.relative_to(self.root).as_posix())
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # no permission, or a link to itself: not to be entered in any case
+        return False
+
+
+def _leads_back(link: Path) -> bool:
+    """Whether a link to a folder leads to one that it lies in."""
+    target, place = link.resolve(), link.parent.resolve()
+    return target == place or target in place.parents

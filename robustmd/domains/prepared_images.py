@@ -29,14 +29,9 @@ DIM = "12 bits"  # noted of a row that is read: see `Decoded`
 
 @dataclass(frozen=True)
 class Prepared:
-    """The arrays of one domain, aligned with `Listing.by_domain`.
-
-    images: uint8 [n, size, size, 3], black where a file could not be read
-    labels: int64 [n], indices into the listing's classes
-    unreadable: row → why
-    dim: rows of images that have 16 bits and use 12, so that they are nearly black
-    checksums: of images and labels
-    """
+    """The arrays of one domain, aligned with `Listing.by_domain`: images uint8 [n, size, size, 3],
+    black where a file could not be read; labels int64 [n]; unreadable: row → why; dim: rows of
+    images that have 16 bits and use 12, so that they are nearly black."""
 
     images: np.ndarray
     labels: np.ndarray
@@ -53,9 +48,8 @@ def prepare(
     name: str = "folder",
     settings: Mapping[str, object] | None = None,
 ) -> dict[str, Prepared]:
-    """Every domain's arrays, from the store in `cache`, which is made first if need be.
-
-    name: of the data set; settings: what else tells its stores apart, as plain JSON
+    """Every domain's arrays, from the store in `cache`, which is made first if need be; `settings`:
+    what else than the listing and the size tells the data set's stores apart.
 
     A store is good as long as the listing stays the same: paths, stamps of the files, classes.
     A preparation that was cut off goes on where it was, a few seconds' work lost.

@@ -1,26 +1,39 @@
 """A domain of published files: found below paths.data, fetched where they are missing, checked by
-their md5s, and prepared once."""
+their md5s, and prepared once.
+
+torchvision knows from where MNIST, SVHN and Oxford-IIIT Pet come, and fetches them; it is imported
+where it is needed, since it takes seconds. A file is fetched into a folder of its own beside its
+place, its md5 compared with the published one, and then renamed: what is interrupted leaves nothing
+that could be taken for the file.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
+import shutil
+import socket
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
-from robustmd.domains.arrays import ArrayWriter
-from robustmd.domains.checksums import BLOCK_BYTES
+from robustmd.domains.arrays import ArrayWriter, make_folder
 from robustmd.domains.domain import Domain, Examples
-from robustmd.domains.fetch import fetch_missing
 from robustmd.domains.store import Recipe, Store, find_store, open_store
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable, readable
 from robustmd.registry import DataFacts
+from robustmd.runs.files import hex_digest
+from robustmd.runs.lock import held
+
+Say = Callable[[str], None]
+TIMEOUT = 20.0  # seconds without a byte
 
 
 @dataclass(frozen=True)
@@ -47,11 +60,9 @@ class Published:
         found: dict[str, Path] = {}
         for name, folder, suffix in product(self.md5s, self.folders, ("", ".gz")):
             path = data_dir / folder / f"{name}{suffix}"
-            try:
+            with readable(path):
                 if name not in found and path.is_file():
                     found[name] = path
-            except OSError as error:
-                raise UserError(f"cannot read {path} ({error.strerror})") from error
         return found
 
     def load(self, facts: DataFacts, verify: bool) -> tuple[Domain, Mapping[str, str], list[str]]:
@@ -85,7 +96,7 @@ class Published:
                 return kept
             lacking = f"data=digits lacks {self.title}'s"
             paths |= fetch_missing(lacking, missing, data_dir / self.folders[0], facts.say)
-        accept = partial(self._accept, paths, verify)
+        accept = partial(self._accept, paths) if verify else lambda _: None
         return open_store(cache, self._recipe(paths), facts.say, accept)
 
     def _recipe(self, paths: Mapping[str, Path] | None) -> Recipe:
@@ -101,9 +112,8 @@ class Published:
     def _strangers(self, md5s: Mapping[str, str]) -> list[str]:
         return [name for name, md5 in md5s.items() if md5 != self.md5s.get(name)]
 
-    def _accept(self, paths: Mapping[str, Path], verify: bool, md5s: Mapping[str, str]) -> None:
-        strangers = self._strangers(md5s)
-        if verify and strangers:
+    def _accept(self, paths: Mapping[str, Path], md5s: Mapping[str, str]) -> None:
+        if strangers := self._strangers(md5s):
             name = strangers[0]
             raise UserError(
                 f"{len(strangers)} of the {len(md5s)} {self.title} files are not the published "
@@ -115,23 +125,19 @@ class Published:
 
 def content_md5(path: Path) -> str:
     """Hex md5 of a file's content, decompressed. Raises UserError if it cannot be read."""
-    digest = hashlib.md5(usedforsecurity=False)
     with opened(path) as file:
-        while block := file.read(BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hex_digest(file, hashlib.md5(usedforsecurity=False))
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """The file, decompressed. Raises UserError for what cannot be read within the block."""
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            yield file  # type: ignore[misc]  # GzipFile reads like a file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise refusal(path, f"its compressed data are broken ({error})") from error
-    except OSError as error:
-        raise UserError(f"cannot read {path} ({error.strerror or error})") from error
+    with readable(path):
+        try:
+            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+                yield file  # type: ignore[misc]  # GzipFile reads like a file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise refusal(path, f"its compressed data are broken ({error})") from error
 
 
 def refusal(path: Path, fault: str) -> UserError:
@@ -140,3 +146,108 @@ def refusal(path: Path, fault: str) -> UserError:
         f"{path} cannot be used: {fault}; delete it to have it fetched again, or put the original "
         "in its place"
     )
+
+
+# --- fetching ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Origin:
+    """name: of the fetched file; urls: mirrors, tried in order; md5: of the fetched bytes."""
+
+    name: str
+    urls: tuple[str, ...]
+    md5: str
+
+
+class FetchError(UserError):
+    """A file could not be had."""
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """Within it what the disk refuses is a FetchError."""
+    try:
+        yield
+    except OSError as error:
+        raise FetchError(
+            f"{printable(folder)} cannot be written ({error.strerror or error}); make it writable "
+            "and give it space, or choose another data folder with paths.data=DIR"
+        ) from error
+
+
+def origin(name: str) -> Origin:
+    """Where a file comes from: one of MNIST's (compressed, named without .gz), SVHN's or
+    Oxford-IIIT Pet's. Raises KeyError for another."""
+    from torchvision.datasets import MNIST, SVHN, OxfordIIITPet  # noqa: PLC0415
+
+    known = {
+        f.removesuffix(".gz"): ([m + f for m in MNIST.mirrors], md5) for f, md5 in MNIST.resources
+    }
+    known |= {file: ([url], md5) for url, file, md5 in SVHN.split_list.values()}
+    known |= {url.rpartition("/")[2]: ([url], md5) for url, md5 in OxfordIIITPet._RESOURCES}
+    urls, md5 = known[name]
+    return Origin(urls[0].rpartition("/")[2], tuple(urls), md5)
+
+
+def fetch_missing(lacking: str, names: Sequence[str], folder: Path, say: Say) -> dict[str, Path]:
+    """Fetch files into `folder`: their paths, by names that `origin` knows.
+
+    Raises UserError if one cannot be had, with the names of all that are missing, their place and
+    their origin, after the words of `lacking`, as in "data=pets lacks".
+    """
+    found: dict[str, Path] = {}
+    try:
+        for name in names:
+            found[name] = fetch_file(origin(name), folder, say)
+    except FetchError as error:
+        left = [origin(name) for name in names if name not in found]
+        sites = " or ".join(url.rpartition("/")[0] + "/" for url in left[0].urls)
+        raise UserError(
+            f"{lacking} {', '.join(place.name for place in left)} (belongs into "
+            f"{printable(folder)}, comes from {sites}); fetching failed: {error}; meanwhile "
+            "data=digits_mini needs neither files nor network"
+        ) from error
+    return found
+
+
+def fetch_file(origin: Origin, folder: Path, say: Say) -> Path:
+    """Fetch a file into `folder` and return its path; one that another process fetched meanwhile
+    is taken as it is. Raises FetchError."""
+    target, lock = folder / origin.name, folder.resolve() / f"{origin.name}.lock"
+    part = folder / f".{origin.name}.part"
+    with filled(folder):
+        make_folder(folder)
+        with held(lock, say, waiting_for=f"fetching {origin.name}"):
+            if not target.exists():
+                shutil.rmtree(part, ignore_errors=True)  # of one that was killed
+                try:
+                    _from_any_mirror(origin, part, say).replace(target)
+                finally:
+                    shutil.rmtree(part, ignore_errors=True)
+            # Whoever waits for the lock finds the file; nobody needs the lock any more.
+            with suppress(OSError):
+                lock.unlink()
+    return target
+
+
+def _from_any_mirror(origin: Origin, folder: Path, say: Say) -> Path:
+    """The file in `folder`, of the published bytes. Raises FetchError."""
+    from torchvision.datasets.utils import download_url  # noqa: PLC0415
+
+    folder.mkdir()
+    reasons = []
+    before = socket.getdefaulttimeout()
+    for url in origin.urls:
+        host = urlsplit(url).netloc
+        say(f"fetching {origin.name} from {host}")
+        try:
+            socket.setdefaulttimeout(TIMEOUT)  # torchvision waits for a silent server for ever
+            download_url(url, folder, origin.name, origin.md5)
+        except (OSError, RuntimeError, http.client.HTTPException) as error:
+            reasons.append(f"{host}: {' '.join(str(error).split()) or type(error).__name__}")
+        else:
+            return folder / origin.name
+        finally:
+            socket.setdefaulttimeout(before)
+    raise FetchError(f"{origin.name} from " + ", ".join(reasons))

@@ -42,7 +42,6 @@ def draw_sheet(
 ) -> None:
     """Draw training examples of every domain and class.
 
-    stream: where the picture goes; form: of `FORMS`
     only: domains to show; None: all. What is not shown is named at the foot.
     most: how many pictures at most, by leaving classes out evenly, one always being left
     side: pixels that larger images are reduced to; smaller ones are enlarged by whole factors

@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustmd.domains.arrays import MARK, ArrayWriter, file_of, open_array
+from robustmd.domains.arrays import MARK, ArrayWriter, file_of, make_folder, open_array, share
 from robustmd.domains.checksums import Stamp, array_sha256, file_md5, stamp_of
-from robustmd.domains.shared_folders import make_folder, share
-from robustmd.errors import UserError
+from robustmd.errors import UserError, readable
 from robustmd.runs.files import write_atomically
 from robustmd.runs.lock import held
 
@@ -40,8 +39,8 @@ _ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
 class Recipe:
     """How a store is made.
 
-    name, version, settings: together the store's key; raise the version when `build` changes what
-        it writes. settings must be JSON.
+    name, version, settings (JSON): together the store's key; raise the version when `build` changes
+        what it writes.
     build: writes the arrays; raises UserError for sources that it cannot use.
     sources: file name → path of the files that `build` reads; None: they are gone.
     md5: checksum of a source's content; raises UserError if it cannot be read.
@@ -84,9 +83,9 @@ def find_store(cache: Path, recipe: Recipe) -> Store | None:
 
 
 def open_store(cache: Path, recipe: Recipe, say: Say, accept: Accept = lambda md5s: None) -> Store:
-    """Open the store of `recipe` in `cache`, preparing it first if need be.
+    """Open the store of `recipe` in `cache`, preparing it first if need be. `accept` is given the
+    sources' md5s and raises UserError if they may not be used.
 
-    accept: is given the sources' md5s and raises UserError if they may not be used.
     Raises UserError if the sources cannot be read or the cache not be written.
     """
     store = find_store(cache, recipe)  # who may only read needs no lock
@@ -107,10 +106,8 @@ def open_store(cache: Path, recipe: Recipe, say: Say, accept: Accept = lambda md
 
 
 def read_through(folder: Path) -> None:
-    """Read all arrays of the store in `folder`: are they still what they were prepared as?
-
-    Raises UserError for one that is not.
-    """
+    """Read all arrays of the store in `folder`. Raises UserError for one that is not what it was
+    prepared as."""
     try:
         for name, state in _Manifest.read(folder).arrays.items():
             if array_sha256(open_array(file_of(folder, name))) != state.checksum:
@@ -137,11 +134,8 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True)
 class _Manifest:
-    """What a store was made from, and what belongs in it; written last.
-
-    key, content: of the recipe; sources: by file name (checksum of the content); arrays: by array
-    name, kept in <name>.npy (`array_sha256` of the values).
-    """
+    """What a store was made from, and what belongs in it; written last. Sources go by file name,
+    arrays, each in <name>.npy, by theirs."""
 
     key: str
     content: str
@@ -180,11 +174,8 @@ class _Manifest:
 
 def _open(folder: Path, recipe: Recipe) -> Store:
     """Map the arrays of the store in `folder`. Where a stamp differs and the checksum does not, the
-    manifest is given the new stamp, if it can be written.
-
-    Raises NotCurrentError if the store has to be prepared (again), UserError if a source cannot be
-    read.
-    """
+    manifest is given the new stamp, if it can be written. Raises NotCurrentError, and UserError if
+    a source cannot be read."""
     known = _Manifest.read(folder)
     if known.content != recipe.content:
         raise NotCurrentError("is out of date (what it was made from has changed)")
@@ -200,9 +191,8 @@ def _open(folder: Path, recipe: Recipe) -> Store:
             raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
     for name, path in (recipe.sources or {}).items():
         try:
-            sources[name] = sources[name].now(path, recipe.md5)
-        except OSError as error:
-            raise UserError(f"cannot read {path} ({error.strerror})") from error
+            with readable(path):
+                sources[name] = sources[name].now(path, recipe.md5)
         except ValueError as error:
             raise NotCurrentError(f"is out of date ({path} has changed)") from error
     found = _Manifest(known.key, known.content, sources, states)
@@ -223,10 +213,8 @@ def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> 
         reason = str(error)
     sources = {}
     for name, path in (recipe.sources or {}).items():
-        try:
+        with readable(path):
             sources[name] = _State(*Stamp.of(path), recipe.md5(path))
-        except OSError as error:
-            raise UserError(f"cannot read {path} ({error.strerror})") from error
     accept({name: state.checksum for name, state in sources.items()})
     if reason:
         say(f"the prepared {recipe.name} data in {folder} {reason}; preparing it again")

@@ -1,21 +1,29 @@
-"""A user's arrays or tensors, brought to the form that `Examples` has."""
+"""A user's arrays, tensors or Datasets of torch, brought to the form that `Examples` has."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
-from robustmd.domains.datasets import as_array, is_dataset, read
 from robustmd.domains.examples import Examples
-from robustmd.errors import UserError
+from robustmd.errors import UserError, first_line
+
+IMAGES = (
+    "images are uint8 in 0..255 or floating point in 0..1, [N, H, W], [N, C, H, W] or [N, H, W, C] "
+    "with 1 or 3 channels, so that it is plain which they are, channels first or last; features "
+    "are finite numbers [N, d] or, with DomainSet.from_tensors(…, features=True), [N, …]; tokens "
+    "are int64 of such a shape, 0 or above"
+)
 
 
 def examples_of(where: str, images: Any, labels: Any, features: bool = False) -> Examples:
     """One split, from the forms that `DomainSet.from_tensors` allows; where: the domain and the
     split, for the message. Raises UserError."""
-    x, y = as_array(images), as_array(labels)
+    x, y = _array(images), _array(labels)
     if y.ndim in (1, 2) and np.issubdtype(y.dtype, np.floating):
         y = y.astype(np.float32).reshape(len(y), -1)
     elif y.ndim == 1 and np.issubdtype(y.dtype, np.integer):
@@ -25,72 +33,81 @@ def examples_of(where: str, images: Any, labels: Any, features: bool = False) ->
             f"domain {where}: labels are {y.dtype} {list(y.shape)}; needed are integers [N] for "
             "classes, or floating point [N] or [N, L] for numbers"
         )
-    return Examples(_features(where, x) if features else _images(where, x), y)
+    found = _features(x) if features or (x.ndim == 2 and x.dtype != np.uint8) else _images(x)
+    if found is None:
+        ends = f" from {x.min()} to {x.max()}" if x.size and x.dtype.kind in "iuf" else ""
+        raise UserError(f"domain {where}: given is {x.dtype} {list(x.shape)}{ends}; {IMAGES}")
+    return Examples(found, y)
 
 
-def arrays_of(name: str, given: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def arrays_of(name: str, given: Sequence[Any]) -> Sequence[Any]:
     """train x, train y, test x, test y of a domain, from these or from two Datasets of torch.
 
     Raises UserError.
     """
+    torch_data = sys.modules.get("torch.utils.data")  # which whoever made a Dataset has loaded
     if len(given) == 4:
-        train_x, train_y, test_x, test_y = given
-        return train_x, train_y, test_x, test_y
-    if len(given) == 2 and all(is_dataset(one) for one in given):
+        return given
+    if len(given) == 2 and torch_data and all(isinstance(one, torch_data.Dataset) for one in given):
         train, test = given
-        return *read(f"{name}, train", train), *read(f"{name}, test", test)
+        return *_read(f"{name}, train", train), *_read(f"{name}, test", test)
     raise UserError(
         f"domain {name}: {len(given)} arrays given, needed are train images, train labels, test "
         "images and test labels, or two Datasets of torch: train and test"
     )
 
 
-def _images(where: str, x: np.ndarray) -> np.ndarray:
-    """uint8 [N, H, W, 3] from any of the allowed forms; of two dimensions as `_features`."""
-    if x.ndim == 2 and x.dtype != np.uint8:
-        return _features(where, x)
+def _read(where: str, dataset: Any) -> list[np.ndarray]:
+    """All x and all y, [N, …] each, of a Dataset whose items are pairs (x, y)."""
+    what = f"domain {where}: {type(dataset).__name__}"
+    try:
+        pairs = [tuple(dataset[index]) for index in range(len(dataset))]
+        x, y = ([_array(one) for one in of_all] for of_all in zip(*pairs, strict=True))
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"{what} gives no pairs (x, y), as a map-style Dataset does ({first_line(error)})"
+        ) from None
+    for name, arrays in (("x", x), ("y", y)):
+        kinds = dict.fromkeys(f"{one.dtype} {list(one.shape)}" for one in arrays)
+        if len(kinds) > 1:
+            raise UserError(
+                f"{what}: {name} is {' and '.join([*kinds][:2])}; all must be alike, as by "
+                "cropping or padding"
+            )
+    return [np.stack(x), np.stack(y)]
+
+
+def _array(values: Any) -> np.ndarray:
+    """Of an array, a sequence, a PIL image (RGB), or a torch tensor on whatever device."""
+    if isinstance(values, Image.Image):
+        values = values.convert("RGB")
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def _images(x: np.ndarray) -> np.ndarray | None:
+    """uint8 [N, H, W, 3] from any of the allowed forms."""
     if x.ndim == 3:
         x = x[..., None]
     elif x.ndim == 4 and x.shape[1] in (1, 3):
         if x.shape[3] in (1, 3):
-            raise UserError(
-                f"domain {where}: images of shape {list(x.shape)} can be read as channels first "
-                "or last; pass [N, H, W, 3] with H other than 1 and 3"
-            )
+            return None
         x = np.moveaxis(x, 1, 3)
     if x.ndim != 4 or x.shape[3] not in (1, 3):
-        raise UserError(
-            f"domain {where}: images have shape {list(x.shape)}; allowed are [N, H, W], "
-            "[N, C, H, W] and [N, H, W, C] with 1 or 3 channels, features [N, d], "
-            "tokens [N, L], and others by DomainSet.from_tensors(…, features=True)"
-        )
+        return None
     if np.issubdtype(x.dtype, np.floating):
         if x.size and not (x.min() >= 0 and x.max() <= 1):  # also refuses NaN
-            raise UserError(
-                f"domain {where}: floating-point images run from {x.min():.3g} to {x.max():.3g}; "
-                "they must lie in 0..1, before any normalisation (features of this shape: "
-                "DomainSet.from_tensors(…, features=True))"
-            )
+            return None
         x = np.rint(x * 255).astype(np.uint8)
-    elif x.dtype != np.uint8:
-        raise UserError(
-            f"domain {where}: images are {x.dtype}; allowed are uint8 in 0..255 and floating "
-            "point in 0..1"
-        )
+    if x.dtype != np.uint8:
+        return None
     return np.ascontiguousarray(np.broadcast_to(x, (*x.shape[:3], 3)))
 
 
-def _features(where: str, x: np.ndarray) -> np.ndarray:
+def _features(x: np.ndarray) -> np.ndarray | None:
     """float32 or int64 [N, 1, …, 1] of features or tokens [N, …]."""
-    if x.ndim < 2 or x.dtype.kind not in "fi":
-        raise UserError(
-            f"domain {where}: features are {x.dtype} {list(x.shape)}; allowed are floating point "
-            "[N, …], and tokens, int64 [N, …]"
-        )
-    if x.dtype.kind == "f":
-        if not np.isfinite(x).all():
-            raise UserError(f"domain {where}: features must be finite")
-        return np.ascontiguousarray(x[:, None, ..., None], np.float32)
-    if x.min(initial=0) < 0:
-        raise UserError(f"domain {where}: tokens run from {x.min()}; they must be 0 or above")
-    return np.ascontiguousarray(x[:, None, ..., None], np.int64)
+    is_sound = x.dtype.kind == "f" and np.isfinite(x).all()
+    is_sound |= x.dtype.kind == "i" and x.min(initial=0) >= 0
+    if x.ndim < 2 or not is_sound:
+        return None
+    kind = np.float32 if x.dtype.kind == "f" else np.int64
+    return np.ascontiguousarray(x[:, None, ..., None], kind)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from robustmd.errors import UserError
+from robustmd.errors import UserError, first_line
 from robustmd.runs import files
 
 KEPT = 2
@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
     """Write `checkpoints/iteration-<n>.pt`, then drop all but the last two."""
-    _write(run / files.CHECKPOINTS / f"iteration-{iteration:08d}.pt", state)
+    write(run / files.CHECKPOINTS / f"iteration-{iteration:08d}.pt", state)
     for old in _all(run)[:-KEPT]:
         files.remove(old)
 
@@ -28,23 +28,13 @@ def save(run: Path, iteration: int, state: dict[str, Any]) -> None:
 def newest_first(
     run: Path, say: Say = lambda _: None, *, most: int = files.LARGEST
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(iteration, state) of the checkpoints, on the CPU; a damaged one is passed over with a line.
-
-    Args:
-        run: the run's directory.
-        say: is told of the damage, in one line for each file.
-        most: bytes that one may have.
-    """
+    """(iteration, state) of the checkpoints, on the CPU; a damaged one, or one of more than `most`
+    bytes, is passed over, and `say` told a line."""
     for path in reversed(_all(run)):
         try:
             yield _iteration(path), _read(path, most)
         except UserError as error:
             say(f"{error}: passed over")
-
-
-def save_model(run: Path, name: str, model_state: dict[str, Any]) -> None:
-    """Keep a model; the checkpoints stay until the run is known to be finished."""
-    _write(run / name, model_state)
 
 
 def drop(run: Path, *, after: int = -1, but: int | None = None) -> None:
@@ -55,11 +45,8 @@ def drop(run: Path, *, after: int = -1, but: int | None = None) -> None:
 
 
 def load_model(run: Path, name: str = files.FINAL_MODEL) -> dict[str, Any]:
-    """The finished run's last model, or its `files.BEST_MODEL`.
-
-    Raises:
-        UserError: it is not there or is no model of ours.
-    """
+    """The finished run's last model, or its `files.BEST_MODEL`. Raises UserError: it is not there
+    or is no model of ours."""
     path = run / name
     if not os.path.lexists(path):
         what = "final" if name == files.FINAL_MODEL else "best"
@@ -77,7 +64,8 @@ def _iteration(path: Path) -> int:
     return int(path.stem.rpartition("-")[2])
 
 
-def _write(path: Path, state: dict[str, Any]) -> None:
+def write(path: Path, state: dict[str, Any]) -> None:
+    """A state, or a model's alone, whole or not at all."""
     import torch  # noqa: PLC0415 - reading runs must not load it
 
     # Into memory first: on a full disk torch's own writer hides the OSError behind another one.
@@ -96,7 +84,7 @@ def _read(path: Path, most: int = files.LARGEST) -> dict[str, Any]:
             stream.seek(0)
             state = torch.load(stream, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        words = first_line(error)
         raise UserError(f"{path}: cannot be read as a checkpoint ({words})") from None
     if not isinstance(state, dict):
         raise UserError(f"{path}: holds no checkpoint")
@@ -104,10 +92,8 @@ def _read(path: Path, most: int = files.LARGEST) -> dict[str, Any]:
 
 
 def _check_whole(stream: IO[bytes]) -> None:
-    """Check every byte against the archive's checksums, which torch writes but does not read.
-
-    Nothing in it may be compressed: then it holds no more than its own size.
-    """
+    """Check every byte against the archive's checksums, which torch writes but does not read;
+    nothing in it may be compressed, so that it holds no more than its own size."""
     with zipfile.ZipFile(stream) as archive:
         if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
             raise ValueError("it is compressed")

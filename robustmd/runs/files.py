@@ -58,12 +58,9 @@ _OWN_ONLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 
 
 def opened(path: Path, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of the plain file `path`.
-
-    Raises:
-        OSError: it is a symbolic link, a pipe, a folder or a device; its folder is a link; it would
-            be written and has a second name; or the system refuses.
-    """
+    """A descriptor of the plain file `path`. Raises OSError: it is a symbolic link, a pipe, a
+    folder or a device; its folder is a link; it would be written and has a second name; or the
+    system refuses."""
     with _named_in_errors(path):
         if path.is_symlink() or path.parent.is_symlink():
             raise OSError(errno.ELOOP, "is reached by a symbolic link: not followed")
@@ -103,10 +100,8 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file beside its place, flush it to the disk, and rename it there.
-
-    Whatever happens on the way, `path` is either as it was or whole. An OSError names `path`.
-    """
+    """Write a file beside its place, flush it to the disk, and rename it there: `path` is either as
+    it was or whole. An OSError names `path`."""
     with _named_in_errors(path):
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
@@ -142,10 +137,14 @@ def truncate(path: Path, length: int) -> None:
 
 def sha256(path: Path) -> str:
     """Of all its bytes, in hex."""
-    digest = hashlib.sha256()
     with _named_in_errors(path), reading(path) as stream:
-        while block := stream.read(2**20):
-            digest.update(block)
+        return hex_digest(stream, hashlib.sha256())
+
+
+def hex_digest(stream: IO[bytes], digest: hashlib._Hash) -> str:
+    """Of all that is left of the stream, read in blocks."""
+    while block := stream.read(2**20):
+        digest.update(block)
     return digest.hexdigest()
 
 

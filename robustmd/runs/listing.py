@@ -1,14 +1,17 @@
-"""What `robustmd runs` says of each run: how far it is, how well it does, what differs; and the
-removal of those that did not finish."""
+"""What `robustmd runs` says of each run: how far it is, how well it does, what differs; the removal
+of those that did not finish; and the records of those that did, to pass on."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import shutil
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,9 @@ from robustmd.errors import UserError
 from robustmd.metrics import worst
 from robustmd.runs import files, lock
 from robustmd.runs.discovery import find_run_directories
-from robustmd.runs.reader import Records, judge, root_of, status_of
+from robustmd.runs.reader import Records, collect, judge, root_of, status_of
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
-from robustmd.runs.untrusted import Unreadable, read_table
+from robustmd.runs.untrusted import Missing, Unreadable, read_bytes, read_table
 
 COMPARED = ("data", "backbone", "method", "training", "evaluation")
 GROWING = (files.SUMMARY, files.METRICS, files.WEIGHTS, files.ENVIRONMENT)
@@ -52,11 +55,8 @@ class Listed:
 
 
 def list_runs(outputs: Path) -> list[Listed]:
-    """Every run directory below `outputs`, in the order of their paths; none is changed.
-
-    Raises:
-        UserError: `outputs` is no folder.
-    """
+    """Every run directory below `outputs`, in the order of their paths. Raises UserError: it is no
+    folder."""
     root = root_of(outputs)
     found = (_listed(path, root) for path in find_run_directories(root).run_directories)
     return [one for one in found if one is not None]
@@ -163,15 +163,9 @@ def _settings(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def remove(path: Path, root: Path) -> None:
-    """Remove an unfinished run's directory, and the folders above it that it leaves empty.
-
-    Args:
-        path: a run directory that is no symbolic link and has none on its way from `root`.
-        root: the outputs folder, resolved; it stays.
-
-    Raises:
-        UserError: it has finished, is being trained, holds what no run writes, or lies elsewhere.
-        OSError: the system refuses.
+    """Remove an unfinished run's directory, and the folders above it, below `root` (resolved), that
+    it leaves empty. Raises UserError: it has finished, is being trained, holds what no run writes,
+    or is reached by a link; OSError.
     """
     if path.resolve() != path or not path.is_relative_to(root) or path == root:
         raise UserError(f"{path}: is reached by a symbolic link; left as it is")
@@ -192,3 +186,48 @@ def remove(path: Path, root: Path) -> None:
         if folder == root or any(folder.iterdir()):
             return
         folder.rmdir()
+
+
+RECORDS = (files.CONFIG, files.SUMMARY, files.ENVIRONMENT)
+TABLES = (files.METRICS, files.WEIGHTS, files.MEASURES)
+
+
+def publish(outputs: Path, to: Path) -> tuple[int, int]:
+    """Copy the records of every finished run below `outputs` to the same place below `to`, its
+    tables packed with gzip, without the machine's folders: the same bytes whenever it is done.
+    Returns how many runs, and how many bytes. Raises UserError: no finished run is there; OSError.
+    """
+    found = collect(outputs)
+    if not found.runs:
+        raise UserError(f"--publish {to}: {outputs} has no finished run; name a folder with some")
+    total = 0
+    for run in found.runs:
+        folder = to / run.path.relative_to(found.outputs)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in _contents(run.path).items():
+            files.write_atomically(folder / name, methodcaller("write", content))
+            total += len(content)
+    return len(found.runs), total
+
+
+def _contents(run: Path) -> dict[str, bytes]:
+    contents = {name: _placeless(name, read_bytes(run / name)) for name in RECORDS}
+    for name in TABLES:
+        try:
+            packed = gzip.compress(read_bytes(run / name), mtime=0)
+        except Missing:  # measures.csv is there where metrics were asked for
+            continue
+        contents[f"{name}{files.PACKED}"] = packed
+    return contents
+
+
+def _placeless(name: str, content: bytes) -> bytes:
+    """Without the folders of the machine that trained, which change no number."""
+    if name == files.CONFIG:
+        return re.sub(rb"^paths:\n(?:  .*\n)+", b"", content, flags=re.MULTILINE)
+    if name == files.ENVIRONMENT:
+        environment = {k: v for k, v in json.loads(content).items() if k != "folder"}
+        typed = environment.get("overrides", [])
+        environment["overrides"] = [one for one in typed if not one.startswith("paths.")]
+        return (json.dumps(environment, indent=2, ensure_ascii=False) + "\n").encode()
+    return content

@@ -75,13 +75,11 @@ class Busy(UserError):
 
 @contextlib.contextmanager
 def held(path: Path, say: Say = lambda _: None, *, waiting_for: str = "") -> Iterator[None]:
-    """Hold the lock file `path` for the block.
+    """Hold the lock file `path`, as open to others as its folder, for the block; `say` is told of a
+    lock that is waited for or taken over.
 
-    Args:
-        path: made where it is not there, as open to others as its folder, which must exist.
-        say: is told in one line of a lock that is waited for or taken over.
-        waiting_for: what another holder is busy with, in words: it is waited for. Without it one
-            that is at work is an error, and one that ended without a word is replaced.
+    waiting_for: what another holder is busy with, in words: it is waited for. Without it one that
+    is at work is an error, and one that ended without a word is replaced.
 
     Raises:
         Busy: another process has it and is not waited for; says which.
@@ -106,11 +104,8 @@ def held(path: Path, say: Say = lambda _: None, *, waiting_for: str = "") -> Ite
 
 
 def holder(path: Path) -> str | None:
-    """Who holds the lock file `path` now, in words; None: nobody that can be seen from here.
-
-    Raises:
-        OSError: `path` is no plain file.
-    """
+    """Who holds the lock file `path` now, in words; None: nobody that can be seen from here. Raises
+    OSError: it is no plain file."""
     try:
         descriptor = files.opened(path)
     except (FileNotFoundError, PermissionError):

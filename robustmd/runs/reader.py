@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,15 +54,14 @@ class Records:
     @classmethod
     def of(cls, path: Path) -> Records:
         """Those of the run in `path`."""
-        found: list[dict[str, Any]] = []
+        found: dict[str, dict[str, Any]] = {}
         faults = {}
         for name in (files.CONFIG, files.SUMMARY, files.ENVIRONMENT):
             try:
-                found.append(read_record(path / name))
+                found[name] = read_record(path / name)
             except Unreadable as reason:
-                found.append({})
-                faults[name] = str(reason)
-        config, summary, environment = found
+                found[name], faults[name] = {}, str(reason)
+        config, summary, environment = found.values()
         return cls(config, summary, environment, faults)
 
 
@@ -274,34 +273,29 @@ def _is_one_sound(rows: Sequence[Measurement], run: Run) -> bool:
 def compare_with_summary(final: Final, run: Run) -> None:
     """Raises `Unreadable` where summary.json's `final` or `worst` is not what metrics.csv says."""
     written = run.summary.get("final")
+    due: dict[tuple[str, ...], float] = {}
+    names = ("loss",) if run.are_numbers else MEASURED
     for split, by_domain in final.items():
         if split not in REQUIRED_SPLITS and isinstance(written, dict) and split not in written:
             continue  # what only metrics.csv has cannot disagree
         for domain, row in by_domain.items():
-            for name in ("loss",) if run.are_numbers else MEASURED:
-                _same(written, (split, domain, name), getattr(row, name), "final")
-    written_worst = run.summary.get("worst")
+            due |= {("final", split, domain, name): getattr(row, name) for name in names}
     # Runs from before summary.json named the unseen took the worst over them too.
     domains = run.domains if "unseen" in run.summary else run.measured
     for split in REQUIRED_SPLITS:
-        rows = [final[split][domain] for domain in domains]
-        loss = worst([row.loss for row in rows], "smaller")
-        _same(written_worst, (split, "loss"), float(loss), "worst")
-        accuracies = [row.accuracy for row in rows if row.accuracy is not None]
-        if accuracies:
-            accuracy = float(worst(accuracies, "larger"))
-            _same(written_worst, (split, "accuracy"), accuracy, "worst")
-
-
-def _same(mapping: object, keys: Iterable[str], expected: float, top: str) -> None:
-    place = ".".join((top, *keys))
-    value: Any = mapping
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unreadable(f"summary.json has no number at {place}")
-    if not math.isclose(value, expected, rel_tol=REL_TOL, abs_tol=1e-7):
-        raise Unreadable(f"summary.json has {place}={value}, metrics.csv {expected}")
+        for name in names:
+            values = [getattr(final[split][domain], name) for domain in domains]
+            of_worst = worst(values, "smaller" if name == "loss" else "larger")
+            due["worst", split, name] = float(of_worst)
+    for place, expected in due.items():
+        value: Any = run.summary
+        for key in place:
+            value = value.get(key) if isinstance(value, dict) else None
+        where = ".".join(place)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Unreadable(f"summary.json has no number at {where}")
+        if not math.isclose(value, expected, rel_tol=REL_TOL, abs_tol=1e-7):
+            raise Unreadable(f"summary.json has {where}={value}, metrics.csv {expected}")
 
 
 def gaps(history: Mapping[str, Series]) -> list[str]:

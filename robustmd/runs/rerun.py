@@ -43,16 +43,9 @@ def overrides(
 ) -> list[str]:
     """`key=value` arguments of `robustmd train` that lead to the run of this config, from anywhere.
 
-    What the user typed, where environment.json has it; else every value of config.yaml.
-
-    Args:
-        config: the run's config.yaml.
-        environment: its environment.json; may be empty.
-        outputs: the outputs tree to name in `paths.outputs`; None: name none.
-        seeds: other seeds than the run's own, for runs that do not exist yet.
-
-    Raises:
-        Unreadable: the record is none, or holds what is no group's option and no key's plain value.
+    What the user typed, where environment.json has it; else every value of config.yaml. `outputs`:
+    the tree to name; `seeds`: others than the run's own. Raises `Unreadable`: the record is none,
+    or holds what is no group's option and no key's plain value.
     """
     typed = environment.get("overrides")
     try:

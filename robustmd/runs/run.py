@@ -235,7 +235,7 @@ class Collection:
 def constant_of(summary: Mapping[str, Any]) -> Constant:
     """What summary.json's `final` measures say of that; old ones say nothing."""
     final = summary.get("final")
-    found = {
+    return {
         str(split): [
             str(name)
             for name, one in measures.items()
@@ -244,12 +244,11 @@ def constant_of(summary: Mapping[str, Any]) -> Constant:
         for split, measures in (final.items() if isinstance(final, dict) else ())
         if isinstance(measures, dict)
     }
-    return {split: names for split, names in found.items() if names}
 
 
 def one_class_words(constant: Constant) -> str:
     """ "predicts one class for all images of train: a; test: a, b"; "" where it does nowhere."""
-    parts = [f"{split}: {listed(names)}" for split, names in constant.items()]
+    parts = [f"{split}: {listed(names)}" for split, names in constant.items() if names]
     return f"predicts one class for all images of {'; '.join(parts)}" if parts else ""
 
 

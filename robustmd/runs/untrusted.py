@@ -43,10 +43,7 @@ class Missing(Unreadable):
 
 def read_bytes(path: Path) -> bytes:
     """All of a file of the run's own; of a table that is there packed alone, what was packed.
-
-    Raises `Unreadable` when it is missing, no plain file (a link is not followed, a pipe would
-    block the report) or larger than files of its name are.
-    """
+    Raises `Unreadable` when it is missing, no plain file or larger than files of its name are."""
     most = LESS.get(path.name, MAX_BYTES)
     try:
         with files.reading(path, most) as stream:
@@ -104,10 +101,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def read_table(path: Path, columns: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """Rows of a CSV file, each a tuple in the order of `columns` (name -> int, float or str; None:
-    those of a file of its name).
-
-    Columns not asked for are ignored. Raises `Unreadable` with the line of the first fault.
-    """
+    those of a file of its name). Raises `Unreadable` with the line of the first fault."""
     columns = columns or files.COLUMNS[path.name]
     reader = csv.reader(io.StringIO(read_text(path), newline=""))
     try:

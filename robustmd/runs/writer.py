@@ -21,13 +21,10 @@ from robustmd.runs.untrusted import Unreadable, read_record
 
 
 class RunDirectory:
-    """One run's directory and what has been written to it.
+    """One run's directory, `<outputs>/<data>/<method>/<8 hex>/seed=<n>`, made by `locked()`.
 
-    Args:
-        path: `<outputs>/<data>/<method>/<8 hex>/seed=<n>`; made by `locked()`.
-        further: whether metrics beside loss and accuracy are measured, into measures.csv.
-
-    `appended`: is told the name and the rows after each `append`.
+    further: whether metrics beside loss and accuracy are measured, into measures.csv. `appended` is
+    told the name and the rows after each `append`.
     """
 
     def __init__(self, path: Path, *, further: bool = False) -> None:
@@ -45,12 +42,8 @@ class RunDirectory:
 
     @contextmanager
     def locked(self, say: lock.Say = lambda _: None) -> Iterator[None]:
-        """Make the directory and hold its lock: one process at a time.
-
-        Raises:
-            UserError: another process has it.
-            OSError: it cannot be made, or holds what leads out of it.
-        """
+        """Make the directory and hold its lock: one process at a time. Raises UserError: another
+        process has it; OSError: it cannot be made, or holds what leads out of it."""
         self.path.mkdir(parents=True, exist_ok=True)
         with lock.held(self.path / files.LOCK, say):
             files.refuse_foreign(self.path)
@@ -69,10 +62,8 @@ class RunDirectory:
                 self.path.rmdir()
 
     def begin(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
-        """Start from nothing: whatever an earlier try left is removed first.
-
-        Checkpoints go before what they belong to, so that none outlives its rows.
-        """
+        """Start from nothing: whatever an earlier try left is removed first, checkpoints before
+        what they belong to, so that none outlives its rows."""
         found = [child for child in self.path.iterdir() if child.name != files.LOCK]
         for child in sorted(found, key=lambda child: child.name != files.CHECKPOINTS):
             files.remove(child)
@@ -132,12 +123,8 @@ class RunDirectory:
         return {name: Extent.of(self.path / name) for name in self.growing}
 
     def cut_back(self, extents: Mapping[str, Extent]) -> None:
-        """Shorten the growing files to where a checkpoint was: later rows are not its.
-
-        Raises:
-            Unreadable: a file is not what it was when the checkpoint was made, or is none that
-                grows; none is cut.
-        """
+        """Shorten the growing files to where a checkpoint was. Raises Unreadable, and cuts none,
+        where one is not what it was when the checkpoint was made, or is none that grows."""
         if set(extents) != set(self.growing):
             raise Unreadable(f"it cuts other files than {', '.join(self.growing)}")
         for name, extent in extents.items():

@@ -20,13 +20,8 @@ BLOCK = 100  # iterations drawn at once
 
 
 def stream(seed: int, purpose: str, *, block: int = 0) -> np.random.Generator:
-    """The random stream of one purpose (Philox 4×64), independent of every other purpose's.
-
-    Args:
-        seed: the run's seed, 0 <= seed < 2**63.
-        purpose: what the numbers are for, e.g. "batches/mnist"; another purpose, another stream.
-        block: a position to start at, >= 0: any block is reached at once, which is what lets a
-            run go on from the middle.
+    """The random stream of one purpose, as "batches/mnist" (Philox 4×64), independent of every
+    other purpose's. It starts at any block >= 0 at once, so that a run goes on from the middle.
     """
     key = np.array([seed, zlib.crc32(purpose.encode())], dtype=np.uint64)
     counter = np.array([0, 0, 0, block], dtype=np.uint64)
@@ -96,10 +91,8 @@ class BatchStream:
     Args:
         domains: domain -> training examples, in order; their views leave crops and noise to chance.
         batch_size: B >= M.
-        seed: the run's seed.
         domains_per_batch: M, from 1 to K; None: K.
         shares: what the m_k are proportional to, [K], each > 0; None: equal shares. Needs M = K.
-        augmentation: what needs more chance; None: nothing.
         part: (i, G): of G processes, which each take every G-th example, this is the i-th.
     """
 
@@ -172,12 +165,27 @@ class BatchStream:
     def draw_block(self, block: int) -> Draw:
         """The draws of iterations 100·block to 100·block + 99, stacked; on the host."""
         domains = self._domains(block) if self.samples_domains else None
+        counts = self.counts or [self.share] * len(self.domains)
+
+        def of_domains(purpose: str, draw: Callable[..., np.ndarray]) -> torch.Tensor:
+            """What each domain's stream gives; of those that each iteration drew."""
+            each = [
+                draw(stream(self.seed, f"{purpose}/{name}", block=block), examples, (BLOCK, count))
+                for (name, examples), count in zip(self.domains.items(), counts, strict=True)
+            ]
+            if self.counts is not None:
+                return torch.from_numpy(np.concatenate(each, axis=1)[:, :, None])
+            every = np.stack(each, axis=1)
+            if domains is not None:
+                every = every[np.arange(BLOCK)[:, None], domains]
+            return torch.from_numpy(every)
+
         return Draw(
-            self._stacked(self._positions, block, domains),
-            self._stacked(self._corners, block, domains) if self._is_cropped else None,
-            self._stacked(self._noise_keys, block, domains) if self._is_noisy else None,
+            of_domains("batches", lambda random, of, size: random.integers(len(of), size=size)),
+            of_domains("crops", _corners) if self._is_cropped else None,
+            of_domains("noise", _keys) if self._is_noisy else None,
             None if domains is None else torch.from_numpy(domains),
-            self._stacked(self._chance, block, domains) if self.augmentation else None,
+            of_domains("augmentation", self._chance) if self.augmentation else None,
         )
 
     def fingerprint(self) -> str:
@@ -185,43 +193,27 @@ class BatchStream:
         return content_hash(*(part.numpy() for part in self.draw_block(0) if part is not None))
 
     def _domains(self, block: int) -> np.ndarray:
-        """int64 [100, M]: the first M of a random order of the K, ascending."""
+        """int64 [100, M], ascending."""
         random = stream(self.seed, "domains", block=block)
         order = random.random((BLOCK, len(self.domains))).argsort(axis=1)
         return np.sort(order[:, : self.domains_per_batch], axis=1)
 
-    def _stacked(
-        self, part: Callable[[str, int, int], np.ndarray], block: int, domains: np.ndarray | None
-    ) -> torch.Tensor:
-        """Of all domains, or of those that each iteration drew."""
-        counts = self.counts or [self.share] * len(self.domains)
-        each = [part(name, block, count) for name, count in zip(self.domains, counts, strict=True)]
-        if self.counts is not None:
-            return torch.from_numpy(np.concatenate(each, axis=1)[:, :, None])
-        every = np.stack(each, axis=1)
-        if domains is not None:
-            every = every[np.arange(BLOCK)[:, None], domains]
-        return torch.from_numpy(every)
-
-    def _positions(self, name: str, block: int, count: int) -> np.ndarray:
-        random = stream(self.seed, f"batches/{name}", block=block)
-        return random.integers(len(self.domains[name]), size=(BLOCK, count), dtype=np.int64)
-
-    def _corners(self, name: str, block: int, count: int) -> np.ndarray:
-        """Uniform over all places of the crop; 0 for a domain without one."""
-        random, last = stream(self.seed, f"crops/{name}", block=block), _margin(self.domains[name])
-        return random.integers(last, size=(BLOCK, count, 2), endpoint=True, dtype=np.int64)
-
-    def _noise_keys(self, name: str, block: int, count: int) -> np.ndarray:
-        random = stream(self.seed, f"noise/{name}", block=block)
-        return random.integers(2**63, size=(BLOCK, count), dtype=np.int64)
-
-    def _chance(self, name: str, block: int, count: int) -> np.ndarray:
-        random = stream(self.seed, f"augmentation/{name}", block=block)
+    def _chance(
+        self, random: np.random.Generator, of: Examples, size: tuple[int, ...]
+    ) -> np.ndarray:
         numbers = self.augmentation.numbers if self.augmentation else None
         if numbers is None:
-            return random.integers(2**63, size=(BLOCK, count), dtype=np.int64)
-        return random.random((BLOCK, count, numbers), dtype=np.float32)
+            return _keys(random, of, size)
+        return random.random((*size, numbers), dtype=np.float32)
+
+
+def _keys(random: np.random.Generator, of: Examples, size: tuple[int, ...]) -> np.ndarray:
+    return random.integers(2**63, size=size, dtype=np.int64)
+
+
+def _corners(random: np.random.Generator, of: Examples, size: tuple[int, ...]) -> np.ndarray:
+    """Uniform over all places of the crop; 0 for a domain without one."""
+    return random.integers(_margin(of), size=(*size, 2), endpoint=True, dtype=np.int64)
 
 
 def parts_of(whole: int, shares: Sequence[float]) -> list[int]:

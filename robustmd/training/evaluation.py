@@ -10,7 +10,10 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.table import Table
+from torch import nn
 
+from robustmd.backbones import build_backbone
+from robustmd.backbones.networks.changes import without_numbers
 from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
@@ -18,15 +21,14 @@ from robustmd.console import make_console
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.registry import LOSSES, BackboneFacts
-from robustmd.runs import files
+from robustmd.runs import checkpoints, files
 from robustmd.runs.run import Measurement
 from robustmd.runs.untrusted import Unreadable, read_table
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.learner import InPrecision
 from robustmd.training.measurement import Measure, measure
 from robustmd.training.pool import resident_splits
-from robustmd.training.records import allow_tf32, choose_device, resolve_precision
-from robustmd.training.run_model import run_model
+from robustmd.training.records import choose_device, memory_for, set_up
 
 MODELS = {"last": files.FINAL_MODEL, "best": files.BEST_MODEL}
 LOSS_TOLERANCE = 1e-4  # relative: another device or thread count sums in another order
@@ -39,16 +41,14 @@ def evaluate(path: Path, overrides: Sequence[str], which: str) -> int:
     directory = RunDirectory(path.resolve() if path.is_symlink() else path)  # typed: trusted
     config = _config(directory, overrides)
     device = choose_device(config.runtime.device)
-    if config.runtime.threads is not None:
-        torch.set_num_threads(config.runtime.threads)
+    precision = set_up(config.runtime, device)
     domains = load_domains(config, console.print)
     check_data(path, directory.record(files.ENVIRONMENT) or {}, domains)
     facts = BackboneFacts.of(domains)
     summary = directory.record(files.SUMMARY) or {}
     model = run_model(directory.path, summary, config.backbone, facts, MODELS[which])
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    computing = InPrecision(model, resolve_precision(config.runtime.precision, device))
-    allow_tf32(computing.precision == "tf32")
+    computing = InPrecision(model, precision)
     loss = LOSSES[config.training.loss]
     measures = {
         split: measure(computing, examples, loss=loss.of)
@@ -142,3 +142,31 @@ def _agrees(measured: Measure, final: Any, split: str, name: str) -> bool:
     if measured.accuracy is not None and accuracy is not None:
         same_loss &= abs(measured.accuracy - accuracy) <= one_example + 1e-9
     return same_loss and examples == measured.examples
+
+
+def run_model(
+    path: Path,
+    summary: Mapping[str, Any],
+    backbone: Any,
+    facts: BackboneFacts,
+    name: str = files.FINAL_MODEL,
+) -> nn.Module:
+    """The module with the weights of the run's `files.FINAL_MODEL`, or `files.BEST_MODEL`, on the
+    CPU. `backbone`: the settings that its config.yaml holds.
+
+    Raises:
+        UserError: there is no such model, or one that is not the run's.
+    """
+    recorded = summary.get("sha256")
+    wanted = recorded.get(name) if isinstance(recorded, dict) else None
+    state = checkpoints.load_model(path, name)
+    if wanted not in (None, files.sha256(path / name)):
+        raise UserError(f"{path}: {name} is not the model that it finished with")
+    with memory_for(f"the model that {path / files.CONFIG} names"):
+        expected = without_numbers(lambda: build_backbone(backbone, facts)).state_dict()
+    sizes = {key: getattr(value, "shape", None) for key, value in state.items()}
+    if sizes != {key: value.shape for key, value in expected.items()}:
+        raise UserError(f"{path}: {name} does not fit its config.yaml")
+    model = build_backbone(backbone, facts)
+    model.load_state_dict(state)
+    return model

@@ -14,20 +14,11 @@ from dataclasses import replace
 import torch
 
 from robustmd.config import settings
-from robustmd.errors import UserError
-from robustmd.training.batches import BatchStream
+from robustmd.errors import UserError, first_line
+from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner
-from robustmd.training.loop import (
-    Iteration,
-    Parts,
-    answer,
-    batch_losses,
-    descend,
-    iterate,
-    losses_weighed,
-    of_all,
-)
+from robustmd.training.loop import Iterate, Iteration, Parts, iterate
 from robustmd.training.pool import TrainingPool
 
 WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
@@ -39,9 +30,7 @@ Part = Callable[[], None]
 Capture = Callable[[Part], Part]
 
 
-def ready_iteration(
-    runtime: settings.Runtime, parts: Parts, say: Callable[[str], None]
-) -> Iteration:
+def ready_iteration(runtime: settings.Runtime, parts: Parts, say: Callable[[str], None]) -> Iterate:
     """What the loop calls for one iteration, by `runtime.graph` and `runtime.compile`.
 
     Where no graph can be captured, `say` is told and the run goes on without. The seconds that
@@ -58,7 +47,7 @@ def ready_iteration(
     begun = time.perf_counter()
     if runtime.compile:
         _compile(parts)
-    iteration: Iteration = iterate
+    iteration: Iterate = iterate
     if device.type == "cuda" and runtime.graph == "auto":
         iteration = _captured(parts, say)
     if runtime.compile or device.type == "cuda":
@@ -74,12 +63,12 @@ def _compile(parts: Parts) -> None:
         if not type(error).__module__.startswith("torch."):
             raise
         raise UserError(
-            f"runtime.compile=true: torch.compile does not work here ({_line(error)}); leave it "
-            "out, or install a C++ compiler"
+            f"runtime.compile=true: torch.compile does not work here ({first_line(error)}); leave "
+            "it out, or install a C++ compiler"
         ) from None
 
 
-def _captured(parts: Parts, say: Callable[[str], None]) -> Iteration:
+def _captured(parts: Parts, say: Callable[[str], None]) -> Iterate:
     """Captured, where that can be and two iterations of it, taken back, do what plain ones do."""
     plain = numbers_around(iterate, parts)
     reason = why_not(parts.batches, parts.pool)
@@ -90,7 +79,7 @@ def _captured(parts: Parts, say: Callable[[str], None]) -> Iteration:
                 return captured
             reason = "iterations replayed from one do not do what plain ones do"
         except Exception as error:  # whatever it is, a plain iteration has been seen to work
-            reason = _line(error)
+            reason = first_line(error)
             if parts.pool.device.type == "cuda":
                 torch.cuda.synchronize()
     say(f"no CUDA graph: {reason}")
@@ -119,11 +108,9 @@ def why_not(batches: BatchStream, pool: TrainingPool) -> str | None:
 Numbers = tuple[torch.Tensor, torch.Tensor]  # of the model and p, each flat
 
 
-def numbers_around(iteration: Iteration, parts: Parts) -> tuple[Numbers, Numbers]:
-    """The numbers before and after two iterations, which are taken back.
-
-    The second has another batch, and all that the first has changed.
-    """
+def numbers_around(iteration: Iterate, parts: Parts) -> tuple[Numbers, Numbers]:
+    """Before and after two iterations, which are taken back: the second has another batch, and all
+    that the first has changed."""
     learner, device = parts.learner, parts.pool.device
 
     def numbers() -> Numbers:
@@ -158,81 +145,43 @@ def as_before(learner: Learner) -> Iterator[None]:
         learner.load_state_dict(state)
 
 
-class CapturedIteration:
-    """`loop.iterate`, captured: the same parts on the same memory, replayed.
+class CapturedIteration(Iteration):
+    """The same iteration, its parts captured and replayed on the same memory.
 
     The learner is afterwards as it was before: the warm-up's steps are taken back. What changes
     from one iteration to the next lies on the device and is written before a replay: the draw and
     the learning rates.
 
-    Args:
-        parts: what will be iterated on; learner, batches and pool are always these.
-        capture: turns a part that has been warmed up into its replay; None: a CUDA graph.
+    `capture` turns a part that has been warmed up into its replay; None: into a CUDA graph.
     """
 
     def __init__(self, parts: Parts, capture: Capture | None = None) -> None:
-        self._parts, learner = parts, parts.learner
-        self._weighs = losses_weighed(parts)
+        super().__init__(parts)
+        learner = parts.learner
         device = learner.adversary.weights.device
         self._draw = parts.batches.draw(learner.iteration).each(
             lambda part: part.to(device, copy=True)  # its own memory: replays read it
         )
-        self._weights = torch.zeros_like(learner.adversary.weights)  # p_t; answering moves p on
+        ordered = [self._answer, self._descend]  # as they are replayed: their memory is shared
+        if self._weighs == "next":
+            ordered.reverse()
         with as_before(learner), side_stream(device):
             for _ in range(WARM_UP):
-                self._data()
-                self._batch_losses()
-                self._answer()
-                self._descend()
+                for part in (self._data, self._batch_losses, self._answer, self._descend):
+                    part()
             # Its autograd graph would tie the gradients to this stream; the capture has its own.
             del self._f, self._f_all
         learner.optimizer.zero_grad(set_to_none=True)
         take = capture or GraphCapture()
-        self._replay_data, self._replay_losses = take(self._data), take(self._batch_losses)
-        ordered = [self._answer, self._descend]  # as they are replayed: their memory is shared
-        if self._weighs == "next":
-            ordered.reverse()
         if learner.adversary.feeds_on != "batch":  # no work, and no graph can be empty
             ordered.remove(self._answer)
-        replays = {part: take(part) for part in ordered}
-        self._replay_descend = replays[self._descend]
-        self._replay_answer = replays.get(self._answer, lambda: None)
+        self._replays = {part: take(part) for part in (self._data, self._batch_losses, *ordered)}
 
-    def __call__(self, parts: Parts) -> None:
-        """One iteration; see `loop.iterate`."""
-        learner, clock = parts.learner, parts.clock
-        with clock.part("data"):
-            self._draw.copy_(parts.batches.draw(learner.iteration))
-            self._replay_data()
-        with clock.part("model"):
-            self._replay_losses()
-        if self._weighs == "current":
-            with clock.part("adversary"):
-                self._replay_answer()
-        with clock.part("model"):
-            learner.count_average()
-            self._replay_descend()
-            parts.history.record(self._weights, *self._f_all)
-        if self._weighs == "next":
-            with clock.part("adversary"):
-                self._replay_answer()
-        learner.advance()
+    def _take(self, draw: Draw) -> None:
+        self._draw.copy_(draw)
 
-    # --- the parts ---------------------------------------------------------------------------
-
-    def _data(self) -> None:
-        self._images, self._labels = self._parts.pool.gather(self._draw)
-
-    def _batch_losses(self) -> None:
-        self._f = batch_losses(self._parts, self._images, self._labels, self._draw)
-        self._f_all = of_all(self._parts.learner, self._f, self._draw.domains)
-
-    def _answer(self) -> None:
-        answer(self._parts.learner, *self._f_all)
-
-    def _descend(self) -> None:
-        self._weights.copy_(self._parts.learner.adversary.weights)
-        descend(self._parts.learner, self._f, self._draw.domains)
+    def _do(self, part: Part) -> None:
+        self._replays.get(part, lambda: None)()
 
 
 class GraphCapture:
@@ -264,7 +213,3 @@ def side_stream(device: torch.device) -> Iterator[None]:
     with torch.cuda.stream(stream):
         yield
     torch.cuda.current_stream(device).wait_stream(stream)
-
-
-def _line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 
 from robustmd.domains.examples import Views
+from robustmd.training.batches import BatchStream
 from robustmd.training.learner import Learner
 from robustmd.training.measurement import evaluating, images_at_once
 from robustmd.training.pool import ResidentExamples, Splits, chunks
@@ -17,9 +18,8 @@ RTOL, ATOL = 1e-4, 1e-5  # of logits, between the whole model's and its head's
 class Features(ResidentExamples):
     """A split whose images are features, float32 [N, 1, d, 1], which no view changes.
 
-    Args:
-        examples: the images that they were computed of, each as it is measured.
-        features: of these and others; `first` is the row where these begin.
+    They are those of `examples`, each as it is measured, and of others; `first` is the row where
+    these begin.
     """
 
     def __init__(self, examples: ResidentExamples, features: torch.Tensor, first: int) -> None:
@@ -34,15 +34,15 @@ class Features(ResidentExamples):
 
 
 def features_of(
-    splits: Splits, learner: Learner, head: str, between: Callable[[], None]
-) -> dict[str, dict[str, ResidentExamples]] | None:
-    """The same splits with features; None where the head's input is no vector, or where its output
-    is not the model's.
+    splits: Splits, batches: BatchStream, learner: Learner, head: str, between: Callable[[], None]
+) -> dict[str, dict[str, ResidentExamples]] | str:
+    """The same splits with features for the model's part `head`; or why there are none, in words.
 
-    Args:
-        head: the name of the model's part that takes them.
-        between: called between forward passes; may raise to stop.
+    `between` is called between forward passes and may raise to stop.
     """
+    drawn = batches.draw_block(0)._replace(domains=None)
+    if not all(part is drawn.positions or part is None for part in drawn):
+        return "the training images' views are random"
     part = learner.in_precision(learner.model.get_submodule(head))
     inputs: list[torch.Tensor] = []
     handle = part.model.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
@@ -54,11 +54,12 @@ def features_of(
                     for images, _ in chunks(examples, images_at_once(examples)):
                         inputs.clear()
                         logits = learner.logits(images)
-                        if len(inputs) != 1 or inputs[0].dim() != 2:
-                            return None
-                        features = inputs[0].float()
-                        if not torch.allclose(part(features), logits, rtol=RTOL, atol=ATOL):
-                            return None
+                        is_vector = len(inputs) == 1 and inputs[0].dim() == 2
+                        features = inputs[0].float() if is_vector else logits
+                        if not is_vector or not torch.allclose(
+                            part(features), logits, rtol=RTOL, atol=ATOL
+                        ):
+                            return "the model's head is not all that comes after them"
                         found[split].append(features)
                         between()
     finally:

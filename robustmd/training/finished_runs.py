@@ -18,7 +18,7 @@ from robustmd.config import settings
 from robustmd.config.identity import canonical, identity_of
 from robustmd.config.paths import whole
 from robustmd.config.plugins import described
-from robustmd.config.ranges import DISTRIBUTION, is_number
+from robustmd.config.ranges import DISTRIBUTION
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.runs import checkpoints, files
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ITS_OWN = (*settings.TUNED, "domains_per_batch")  # of training: may differ where losses compare
 DIGITS = 6  # of f*; more would only make config.yaml hard to read
+READ = {"data_fingerprint": "read other data", "weights_sha256": "began with other weights"}
 ELSE = "force=true trains anew in its place, paths.outputs=FOLDER elsewhere"
 
 
@@ -54,30 +55,22 @@ def is_finished(plan: Plan) -> bool:
     if there is None or environment is None:
         return False
     recorded = recorded_identity(there, plan.read)  # as if it had read the same, see below
+    refused, changed = "", changed_code(plan)
     if recorded is None:
-        raise UserError(
-            f"{directory.path}: damaged: config.yaml lacks settings; force=true trains it anew"
+        refused = "damaged: config.yaml lacks settings; force=true trains it anew"
+    elif recorded != canonical(plan.identity) or there.get("seed") != config.seed:
+        refused = f"holds a run of other settings (see its config.yaml); {ELSE}"
+    elif other := [key for key, now in plan.read.items() if environment.get(key) != now]:
+        key, did = other[0], READ[other[0]]
+        before, now = str(environment.get(key))[:12], str(plan.read[key])[:12]
+        refused = f"that run {did} ({key} {before}, now {now}); {ELSE}"
+    elif changed and not has_finished and config.resume:
+        refused = (
+            f"that run began with other code in {listed(changed)}; resume=false begins anew, "
+            "paths.outputs=FOLDER elsewhere"
         )
-    if recorded != canonical(plan.identity) or there.get("seed") != config.seed:
-        raise UserError(
-            f"{directory.path}: holds a run of other settings (see its config.yaml); {ELSE}"
-        )
-    for key, did, name in (
-        ("data_fingerprint", "read other data", "fingerprint"),
-        ("weights_sha256", "began with other weights", "sha256"),
-    ):
-        found, now = environment.get(key), plan.read[key]
-        if found != now:
-            raise UserError(
-                f"{directory.path}: that run {did} ({name} {str(found)[:12]}, now "
-                f"{str(now)[:12]}); {ELSE}"
-            )
-    changed = changed_code(plan)
-    if changed and not has_finished and config.resume:
-        raise UserError(
-            f"{directory.path}: that run began with other code in {listed(changed)}; "
-            "resume=false begins anew, paths.outputs=FOLDER elsewhere"
-        )
+    if refused:
+        raise UserError(f"{directory.path}: {refused}")
     if has_finished:
         # One that was killed at its very end has left them.
         drop_checkpoints(plan, plan.config.checkpoint.end)
@@ -138,15 +131,11 @@ class FinishedRuns:
     overrides: Sequence[str] = ()
 
     def best_losses(self) -> tuple[list[float], str]:
-        """f*_k [K], the smallest final training loss of any run of Individual_k on its own domain,
-        and a note of which runs.
+        """As in `registry.FinishedRuns`: the smallest final training losses.
 
         f*_k = min_W f_k(W) belongs to the domain, and every run on the same bytes bounds it from
         above, of whatever seed, learning rate, momentum and weight decay: all runs of `regret` play
         the same game.
-
-        Raises:
-            UserError: a domain has no such run; says what makes it.
         """
         folder = Path(self.config.paths.outputs) / self.config.data.name / "individual"
         fingerprint = self.domains.fingerprint
@@ -169,12 +158,7 @@ class FinishedRuns:
         return list(best.values()), note
 
     def mean_weights(self, path: str | None) -> tuple[list[float], str]:
-        """p̄ = (1/T) Σ_t p_t [K] of the runs of one configuration in the folder `path`, the mean
-        over their seeds, and a note of which runs.
-
-        Raises:
-            UserError: there are none, or they are of other domains.
-        """
+        """As in `registry.FinishedRuns`: p̄ = (1/T) Σ_t p_t, the mean over the seeds."""
         if path is None:
             raise UserError(
                 "method=retrain: needs method.run=FOLDER, whose finished runs' mean weights to "
@@ -186,16 +170,14 @@ class FinishedRuns:
             found = run.summary.get("weights_mean")
             named = found if isinstance(found, dict) else {}
             weights = [named.get(name) for name in self.trained]
-            if len(named) != len(weights) or not all(map(is_number, weights)):
+            if len(named) != len(weights) or not DISTRIBUTION.holds(weights):
                 raise UserError(
                     f"method.run: weights_mean in {run.path / files.SUMMARY} is {found}; must have "
-                    f"one number for each of {listed(self.trained)}; train that run again with "
-                    "force=true, or give method.weights=[…]"
+                    f"one number for each of {listed(self.trained)}, >= 0 and of sum 1; train that "
+                    "run again with force=true, or give method.weights=[…]"
                 )
             played.append(weights)
         mean = [math.fsum(of_domain) / len(runs) for of_domain in zip(*played, strict=True)]
-        if not DISTRIBUTION.holds(mean):
-            raise UserError(f"method.run={path}: its mean weights are {mean}, no distribution")
         seeds = ", ".join(str(run.seed) for run in runs)
         said = f"the mean weights of method={runs[0].method} in {path} (seeds {seeds})"
         return mean, f"method.weights: {said}"

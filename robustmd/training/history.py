@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,19 @@ TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made 
 PARTS = (*TRAINING_PARTS, "measurement", "start")
 FEW = 1.05  # effective number of domains exp(H(p)) below which p is on one domain
 LONG = 0.1  # of the run's iterations: a stretch worth a warning
+
+
+class Kept:
+    """What goes on from a checkpoint by the attributes that `kept` names: plain values."""
+
+    kept: tuple[str, ...]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: copy(getattr(self, name)) for name in self.kept}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for name in self.kept:
+            setattr(self, name, copy(state[name]))
 
 
 class Diverged(Exception):
@@ -39,13 +53,8 @@ class Row:
 
 
 class History:
-    """A ring buffer on the device: one host read per log interval, not per iteration.
-
-    Args:
-        domains: the names behind the K columns.
-        capacity: iterations it holds between two reads, >= 1.
-        device: where losses and weights are.
-    """
+    """The last iterations' weights and losses on the device: one host read per log interval, not
+    per iteration. It holds `capacity` of them between two reads."""
 
     def __init__(self, domains: tuple[str, ...], capacity: int, device: torch.device) -> None:
         self.domains = domains
@@ -106,19 +115,17 @@ class Clock:
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
         """Book the block's time to `name`."""
+        begun = time.perf_counter()
         if self._cuda:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             self._open.append((name, start, end))
             start.record()
-            try:
-                yield
-            finally:
+        try:
+            yield
+        finally:
+            if self._cuda:
                 end.record()
-        else:
-            begun = time.perf_counter()
-            try:
-                yield
-            finally:
+            else:
                 self.add(name, time.perf_counter() - begun)
 
     def settle(self) -> None:
@@ -143,27 +150,23 @@ class Clock:
         self._seconds = {part: seconds.get(part, 0.0) for part in PARTS}
 
 
-class WeightsWatch:
-    """Warns once when exp(H(p)) < 1.05 for a tenth of the run on end, with the same domain on top,
-    and says which λ would help.
+class WeightsWatch(Kept):
+    """Warns once when exp(H(p)) < 1.05 for a tenth of the `iterations` on end, with the same domain
+    on top, and says which λ would help."""
 
-    Args:
-        adversary: the rule; for its regularizer and prior.
-        domains: the K names, in order.
-        iterations: T.
-    """
+    kept = ("length", "heaviest", "loss_sums", "losses_seen", "warning")
 
     def __init__(self, adversary: Adversary, domains: tuple[str, ...], iterations: int) -> None:
         self._adversary, self._domains = adversary, domains
         self._is_watched = len(domains) > 1 and adversary.learns and not adversary.signed
         self._needed = max(1, math.ceil(LONG * iterations))
-        self._begin(-1)
         self.warning: str | None = None
+        self._begin(-1)
 
     def _begin(self, heaviest: int) -> None:
         """A stretch begins, with this domain on top."""
-        self._heaviest, self._length = heaviest, 0
-        self._loss_sums, self._losses_seen = [0.0] * len(self._domains), [0] * len(self._domains)
+        self.heaviest, self.length = heaviest, 0
+        self.loss_sums, self.losses_seen = [0.0] * len(self._domains), [0] * len(self._domains)
 
     def see(self, row: Row) -> None:
         """The next iteration's weights and losses, in order."""
@@ -171,48 +174,34 @@ class WeightsWatch:
             return
         heaviest = max(range(len(row.weights)), key=row.weights.__getitem__)
         few = math.exp(-sum(p * math.log(p) for p in row.weights if p > 0)) < FEW
-        if not few or heaviest != self._heaviest:
+        if not few or heaviest != self.heaviest:
             self._begin(heaviest)
         if not few:
             return
-        self._length += 1
+        self.length += 1
         for k, loss in enumerate(row.batch_losses):
             if not math.isnan(loss):  # NaN: the domain was not drawn
-                self._loss_sums[k] += loss
-                self._losses_seen[k] += 1
-        if self._length >= self._needed:
+                self.loss_sums[k] += loss
+                self.losses_seen[k] += 1
+        if self.length >= self._needed:
             self.warning = self._words(row)
 
     def _words(self, row: Row) -> str:
         text = (
-            f"nearly all weight on {self._domains[self._heaviest]} for {self._length} iterations "
+            f"nearly all weight on {self._domains[self.heaviest]} for {self.length} iterations "
             f"up to {row.iteration} (effective number of domains below {FEW})"
         )
         regularizer: Regularizer | None = getattr(self._adversary, "regularizer", None)
-        if regularizer is None or not all(self._losses_seen):
+        if regularizer is None or not all(self.losses_seen):
             return text
         reference = getattr(self._adversary, "reference", None)  # of a rule that plays on f − f*
         best = [0.0] * len(self._domains) if reference is None else reference.tolist()
-        sums = zip(self._loss_sums, self._losses_seen, best, strict=True)
+        sums = zip(self.loss_sums, self.losses_seen, best, strict=True)
         means = [total / count - least for total, count, least in sums]
         lam = lam_keeping_all_in_play(regularizer, means, self._adversary.q, FEW)
         if lam is None or lam <= getattr(self._adversary, "lam", 0.0):  # p answers older losses
             return text
         return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "length": self._length,
-            "heaviest": self._heaviest,
-            "loss_sums": self._loss_sums,
-            "losses_seen": self._losses_seen,
-            "warning": self.warning,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._length, self.warning = state["length"], state["warning"]
-        self._heaviest = state["heaviest"]
-        self._loss_sums, self._losses_seen = list(state["loss_sums"]), list(state["losses_seen"])
 
 
 def _rounded_up(lam: float) -> str:

@@ -157,13 +157,8 @@ def build_learner(
 ) -> Learner:
     """The learner as it is before the first iteration: the same initial weights on every device.
 
-    Args:
-        config: settled.
-        domains: for the number of classes and the images' size.
-        num_trained: K, the domains that train.
-        device: where it goes.
-        sizes: n_k, how many images each of them trains on; for the methods that ask.
-        weights: the file that the model begins with, None: none.
+    num_trained: K, the domains that train; sizes: n_k, how many images each of them trains on;
+    weights: the file that the model begins with.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
     seen = BackboneFacts.of(domains)
@@ -198,34 +193,23 @@ def training_loss(training: settings.Training) -> LossFunction:
 
 
 class InPrecision(nn.Module):
-    """A model that computes in a precision and answers in float32.
-
-    Args:
-        model: its weights stay float32; with bf16 autocast rounds them for each product.
-        precision: fp32, tf32 (see `allow_tf32`) or bf16.
-    """
+    """A model that computes in fp32, tf32 or bf16 (see `records.set_up`), answering in float32. Its
+    weights stay float32; with bf16 autocast rounds them for each product."""
 
     def __init__(self, model: nn.Module, precision: str) -> None:
         super().__init__()
-        self.model = model
-        self.precision = precision
+        self.model, self.precision = model, precision
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Logits, float32 [n, C], of images float32 [n, 3, H, W]."""
         bf16 = self.precision == "bf16"
         with torch.autocast(images.device.type, torch.bfloat16, enabled=bf16):
-            logits: torch.Tensor = self.model(images)
-        return logits.float()
+            return self.model(images).float()  # type: ignore[no-any-return]
 
 
 class IterateAverage(nn.Module):
-    """The mean of a model's weights over the iterations: of all alike, or a moving one.
-
-    Args:
-        model: as it is before the first iteration.
-        decay: of the moving average, which begins at these weights; None: the mean of all that are
-            included, these not among them.
-    """
+    """The mean of a model's weights over the iterations, its first ones not among them; with
+    `decay`, a moving average, which begins at these."""
 
     def __init__(self, model: nn.Module, decay: float | None = None) -> None:
         super().__init__()

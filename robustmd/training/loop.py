@@ -31,10 +31,10 @@ class Parts:
     clock: Clock
 
 
-Iteration = Callable[[Parts], None]
+Iterate = Callable[[Parts], None]
 
 
-def train(session: Session, iteration: Iteration) -> None:
+def train(session: Session, iteration: Iterate) -> None:
     """Train to the last iteration: Alg. 1 and 2, with every rule for the weights p.
 
     `iteration` is `iterate`, or does the same faster (see fast_iteration.py).
@@ -58,31 +58,62 @@ def train(session: Session, iteration: Iteration) -> None:
 
 
 def iterate(parts: Parts) -> None:
+    """One iteration, call by call."""
+    Iteration(parts)(parts)
+
+
+class Iteration:
     """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ.
 
     A rule that `weighs` the current batch answers f̂ᵗ before the model's step: p_t is its answer.
+    What is done on the device stands in methods without arguments, so that each can be captured.
     """
-    learner, clock = parts.learner, parts.clock
-    with clock.part("data"):
-        draw = parts.batches.draw(learner.iteration)
-        part = parts.batches.part_of(draw)
-        images, labels = parts.pool.gather(part)
-        drawn = None if draw.domains is None else sent(draw.domains, parts.pool.device)
-    with clock.part("model"):
-        losses = batch_losses(parts, images, labels, part)
-        seen = of_all(learner, losses, drawn)
-    weighs = losses_weighed(parts)
-    if weighs == "current":
-        with clock.part("adversary"):
-            answer(learner, *seen)
-    with clock.part("model"):
-        learner.count_average()
-        descend(learner, losses, drawn)
-        parts.history.record(learner.adversary.weights, *seen)
-    if weighs == "next":
-        with clock.part("adversary"):
-            answer(learner, *seen)
-    learner.advance()
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts  # learner, batches and pool are always these
+        self._weighs = losses_weighed(parts)
+
+    def __call__(self, parts: Parts) -> None:
+        """Do it, with the history and clock of `parts`."""
+        learner, clock = parts.learner, parts.clock
+        with clock.part("data"):
+            self._take(parts.batches.draw(learner.iteration))
+            self._do(self._data)
+        with clock.part("model"):
+            self._do(self._batch_losses)
+        if self._weighs == "current":
+            with clock.part("adversary"):
+                self._do(self._answer)
+        with clock.part("model"):
+            learner.count_average()
+            self._do(self._descend)
+            parts.history.record(learner.adversary.weights, *self._f_all)
+        if self._weighs == "next":
+            with clock.part("adversary"):
+                self._do(self._answer)
+        learner.advance()
+
+    def _take(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def _do(self, part: Callable[[], None]) -> None:
+        part()
+
+    def _data(self) -> None:
+        draw, pool = self._draw, self._parts.pool
+        self._part = self._parts.batches.part_of(draw)
+        self._images, self._labels = pool.gather(self._part)
+        self._drawn = None if draw.domains is None else sent(draw.domains, pool.device)
+
+    def _batch_losses(self) -> None:
+        self._f = batch_losses(self._parts, self._images, self._labels, self._part)
+        self._f_all = of_all(self._parts.learner, self._f, self._drawn)
+
+    def _answer(self) -> None:
+        answer(self._parts.learner, *self._f_all)
+
+    def _descend(self) -> None:
+        descend(self._parts.learner, self._f, self._drawn)
 
 
 def losses_weighed(parts: Parts) -> str:
@@ -114,13 +145,8 @@ def domain_losses(
 ) -> torch.Tensor:
     """f̂ᵗ, [M]: mean loss of each domain's share of the batch.
 
-    Args:
-        logits: float [M·m, C], the domains' equal shares one after another.
-        labels: int64 [M·m], or float [M·m, C].
-        num_domains: M, the domains in the batch.
-        absent: bool [M, C], the classes that a domain does not have and whose logits are left out
-            of its loss; None: all count.
-        loss: of the examples.
+    logits: float [M·m, C], the M domains' equal shares one after another; labels: int64 [M·m] or
+    float [M·m, C]; absent: bool [M, C], the classes whose logits a domain's loss leaves out.
     """
     if absent is not None:
         absent = absent.repeat_interleave(len(labels) // num_domains, dim=0)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from robustmd import metrics as reducers
-from robustmd.errors import UserError
+from robustmd.errors import UserError, first_line
 from robustmd.losses import cross_entropy
 from robustmd.registry import METRICS, Metric
 from robustmd.training.learner import LossFunction
@@ -28,12 +28,9 @@ BYTES_A_PIXEL = 2**13  # of a GPU, more than a forward pass takes of ours
 
 @dataclass(frozen=True)
 class Measure:
-    """Mean loss f_k, accuracy Acc_k in percent (None where labels are numbers), and over how many
-    examples.
-
-    `constant`: the model predicts one class for all of them, and they are of more than one;
-    `further`: the values of other metrics by name.
-    """
+    """Mean loss f_k, accuracy Acc_k in percent (None where labels are numbers), over how many
+    examples; `constant`: one class is predicted for all, and they are of more than one; `further`:
+    other metrics by name."""
 
     loss: float
     accuracy: float | None
@@ -42,8 +39,7 @@ class Measure:
     further: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it by name, the further metrics beside the others; no accuracy where there is
-        none."""
+        """All of it by name, the further metrics too; no accuracy where there is none."""
         plain = dataclasses.asdict(self)
         if self.accuracy is None:
             del plain["accuracy"]
@@ -58,15 +54,10 @@ def measure(
     metrics: Sequence[str] = (),
     loss: LossFunction = cross_entropy,
 ) -> dict[str, Measure]:
-    """f_k and Acc_k of every domain, in evaluation mode.
+    """f_k and Acc_k of every domain, in evaluation mode, and what `metrics` names of `METRICS`.
 
-    Args:
-        model: images float [n, 3, H, W] -> logits [n, C].
-        domains: name -> split to measure.
-        positions: name -> the positions to measure; domains not named are measured whole.
-        between: called between forward passes; may raise to stop the measurement.
-        metrics: of `METRICS`, what to measure beside loss and accuracy.
-        loss: of the examples.
+    positions: name -> those to measure; domains not named are measured whole. between: called
+    between forward passes; may raise to stop.
 
     Of several processes each measures every G-th domain, and all get all measures.
     Sums are kept on the device (float64 where it has it); the host reads once, at the end.
@@ -134,28 +125,19 @@ def _value(
         found = torch.as_tensor(metric.of(logits, labels), dtype=like.dtype, device=like.device)
         return found.reshape(())
     except (TypeError, ValueError, RuntimeError) as error:
-        line = str(error).partition("\n")[0]
         raise UserError(
             f"evaluation.metrics=[{metric.name}]: {metric.of.__module__}.{metric.of.__qualname__} "
             f"gives no number for logits {list(logits.shape)} and labels {list(labels.shape)}: "
-            f"{line}"
+            f"{first_line(error)}"
         ) from None
 
 
 def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
-    """The arrays of predictions.npz.
-
-    Args:
-        model: images -> logits [n, C].
-        splits: split -> domain -> examples.
-
-    Returns:
-        for every split and domain, `<split>/<domain>/id` (int64 [n], row in the prepared arrays),
-        `…/label` (int64 [n] or float32 [n, C]) and `…/logits` (float16 [n, C]): as the model gives
-        them, of all classes, whether or not the domain has them (data.labels=per_domain masks them
-        elsewhere); and `…/file` (text [n]) where each image has a file of its own.
-        Images are seen as in a measurement: cropped in the centre, with each image's own noise.
-    """
+    """The arrays of predictions.npz: for every split and domain, `<split>/<domain>/id` (int64 [n],
+    row in the prepared arrays), `…/label` (int64 [n] or float32 [n, C]) and `…/logits` (float16
+    [n, C]): as the model gives them, of all classes, whether or not the domain has them
+    (data.labels=per_domain masks them elsewhere); and `…/file` (text [n]) where each image has a
+    file of its own. Images are seen as in a measurement."""
     arrays: dict[str, np.ndarray] = {}
     with evaluating(model):
         for split, domains in splits.items():
@@ -200,13 +182,8 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def masked(logits: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor:
-    """The logits with −∞ for the classes that a domain does not have: they then have probability 0,
-    and loss and gradient are those of a head without their rows.
-
-    Args:
-        logits: float [..., C].
-        absent: bool, of a shape that broadcasts to the logits'; None: no class is absent.
-    """
+    """The logits [..., C] with −∞ for the classes that a domain does not have: they then have
+    probability 0, and loss and gradient are those of a head without their rows."""
     return logits if absent is None else logits.masked_fill(absent, -torch.inf)
 
 

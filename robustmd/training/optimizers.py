@@ -19,16 +19,11 @@ Factor = Callable[[int], float]  # t -> η_t/η
 def build_optimizer(
     model: nn.Module, training: Training, device: torch.device, head: str | None = None
 ) -> torch.optim.Optimizer:
-    """torch's optimizer of that name, over the parameters that train.
+    """torch's optimizer of that name, over the parameters that train, those of the layers `head` at
+    `training.head_learning_rate`.
 
     It is fused where torch has it so. On CUDA it reads η and counts steps on the device, so that a
     graph can hold it.
-
-    Args:
-        model: on the device.
-        training: checked.
-        device: where the model is.
-        head: the name of the layers that learn at `training.head_learning_rate`, if it is given.
     """
     there = {name.lower(): one for name, one in vars(torch.optim).items() if isinstance(one, type)}
     made, own = there[training.optimizer], OPTIMIZERS[training.optimizer]
@@ -58,8 +53,7 @@ def build_optimizer(
                 "weight_decay": training.weight_decay if decays else 0.0,
             }
         )
-    optimizer: torch.optim.Optimizer = made(described, **options)
-    return optimizer
+    return made(described, **options)  # type: ignore[no-any-return]
 
 
 def begin_state(optimizer: torch.optim.Optimizer) -> None:

@@ -44,11 +44,8 @@ def cropped(
 ) -> torch.Tensor:
     """uint8 [m, s, s, 3]: an s×s crop of each chosen image; nothing but the crops is read.
 
-    Args:
-        images: uint8 [N, H, W, 3], contiguous.
-        rows: int64 [m], which images.
-        corners: int64 [m, 2], the crops' first row and column, from 0 to H − s and W − s.
-        side: s.
+    images: uint8 [N, H, W, 3], contiguous; rows: int64 [m], which of them; corners: int64 [m, 2],
+    the crops' first row and column, from 0 to H − s and W − s; side: s.
     """
     _, height, width, channels = images.shape
     line = side * channels  # one row of a crop: that many consecutive bytes
@@ -78,11 +75,8 @@ def turned_places(
 
     The pixel (x, y) from the centre shows what was at (a·x + b·y, c·x + d·y).
 
-    Args:
-        matrices: float32 [m, 4], (a, b, c, d).
-        corners: int64 [m, 2], first row and column of the part of the turned image that is kept.
-        size: (h, w) kept.
-        whole: (H, W) of the images.
+    matrices: float32 [m, 4], (a, b, c, d); corners: int64 [m, 2], first row and column of the part
+    of the turned image that is kept; size: (h, w) kept; whole: (H, W) of the images.
     """
     height, width = whole
     y = _from_centre(corners[:, 0], size[0], height)[:, :, None]  # [m, h, 1]
@@ -113,13 +107,10 @@ def with_noise(
     tables: torch.Tensor,
     starts: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """uint8 [m, H, W, 3]: the images with the noise of their keys.
+    """uint8 [m, H, W, 3]: the images with the noise of their keys, int64 [m].
 
-    Args:
-        images: uint8 [m, H, W, 3].
-        keys: int64 [m], any values.
-        tables: `noise_table`, or several one after another, on the images' device.
-        starts: int64 [m], where in the tables each image's begins; None: at 0.
+    tables: `noise_table`, or several one after another, on the images' device; starts: int64 [m],
+    where in them each image's begins; None: at 0.
     """
     if starts is None:
         return _noisy(images, keys, tables, None)

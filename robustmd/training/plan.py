@@ -19,9 +19,9 @@ from robustmd.config.identity import (
     number_changing,
     run_folder,
 )
-from robustmd.domains.class_notes import with_test_notes
+from robustmd.config.loading import with_test_notes
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError, listed
+from robustmd.errors import UserError, first_line, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import LOSSES, METRICS, Loss
 from robustmd.runs import files
@@ -36,9 +36,8 @@ class Plan:
 
     config: checked against the data; names, numbers and the precision stand where `auto`, an index
         or "take it from runs" stood.
-    domains: the data.
     device: where the model and, where they fit, the images go.
-    weights: the file that the model begins with, if it begins with one's.
+    weights: the file that the model begins with.
     trained: the K domains that train, in order. unseen: those of `data.unseen`.
     domains_per_batch: M, how many of the K each iteration draws.
     read: what was read, as environment.json holds it.
@@ -69,12 +68,8 @@ class Plan:
         overrides: Sequence[str] = (),
         say: Callable[[str], None] = lambda _: None,
     ) -> Plan:
-        """Settle them.
-
-        Args:
-            config: typed, its ranges checked.
-            overrides: what the user typed, for the command that makes a run that is missing.
-            say: is told what is to be known of the data's classes.
+        """Settle them. `overrides`: what the user typed, for the command that makes a run that is
+        missing; `say` is told what is to be known of the data's classes.
 
         Raises:
             UserError: the settings do not go with the data or the device; all examples are of one
@@ -100,8 +95,10 @@ class Plan:
         sha256 = weights.sha256 if weights else None
         read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
         identity, by_place = identity_of(plain, read), number_changing(plain)
-        folder = _folder(config, read, identity, by_place)
-        _refuse_links(folder, Path(config.paths.outputs))
+        folder, outputs = _folder(config, read, identity, by_place), Path(config.paths.outputs)
+        # The user's own folder may be a link; one below it leads to where nobody asked to write.
+        if folder.resolve() != outputs.resolve() / folder.relative_to(outputs):
+            raise UserError(f"{folder}: a symbolic link below {outputs} leads elsewhere; remove it")
         return cls(
             config=config,
             domains=domains,
@@ -187,12 +184,11 @@ def _check_loss(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> None
     shapes = f"outputs {list(outputs.shape)} and labels {labels.dtype} {list(labels.shape)}"
     try:
         found = loss.of(outputs, labels)
-    except (TypeError, ValueError, RuntimeError, IndexError) as error:
-        line = str(error).partition("\n")[0]
-        raise UserError(f"{what} does not take {shapes}: {line}") from None
-    if not isinstance(found, torch.Tensor) or found.shape != (len(outputs),):
         given = list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
-        raise UserError(f"{what} gives {given} for {shapes}; must give a tensor [{len(outputs)}]")
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        given = first_line(error)
+    if given != [len(outputs)]:
+        raise UserError(f"{what}: for {shapes} must give a tensor [{len(outputs)}], not: {given}")
 
 
 def _folder(
@@ -249,9 +245,3 @@ def _check_validation(config: settings.Config, domains: DomainSet) -> None:
             f"evaluation.best_by={evaluation.best_by}: labels are numbers, which have no accuracy; "
             "choose by a loss, as worst_loss"
         )
-
-
-def _refuse_links(path: Path, outputs: Path) -> None:
-    """The user's own folder may be a link; one below it leads to where nobody asked to write."""
-    if path.resolve() != outputs.resolve() / path.relative_to(outputs):
-        raise UserError(f"{path}: a symbolic link below {outputs} leads elsewhere; remove it")

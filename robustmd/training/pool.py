@@ -27,13 +27,9 @@ Batch = tuple[torch.Tensor, torch.Tensor]  # images and their labels
 class ResidentExamples:
     """One split of one domain, ready to be gathered on the device.
 
-    Args:
-        examples: the split, n >= 1, with its views.
-        device: where the model is.
-        images: the same images, placed before for another split or domain.
-        noise_start: 0 <= start < 2**63: chooses each image's own noise.
-        absent: bool [C] on the device, the classes that play no part in the domain's loss and
-            accuracy; given for all domains or none.
+    images: the same images, placed before for another split or domain. noise_start: 0 <= start <
+    2**63, chooses each image's own noise. absent: bool [C] on the device, the classes that play no
+    part in the domain's loss and accuracy; given for all domains or none.
     """
 
     def __init__(
@@ -67,11 +63,8 @@ Splits = Mapping[str, Mapping[str, ResidentExamples]]  # split -> domain -> exam
 def resident_splits(
     domains: DomainSet, device: torch.device, seed: int = 0
 ) -> dict[str, dict[str, ResidentExamples]]:
-    """split -> domain -> examples, for the splits that there are.
-
-    Splits and domains that share their images (a validation split, copies with noise) share them
-    here as well. The seed chooses the noise that images are measured with.
-    """
+    """split -> domain -> examples. Those that share their images (a validation split, copies with
+    noise) share them here as well. The seed chooses the noise that images are measured with."""
     splits: dict[str, dict[str, ResidentExamples]] = {split: {} for split in SPLITS}
     placed: dict[int, torch.Tensor] = {}
     absent = domains.absent_classes()
@@ -121,10 +114,7 @@ def _placed(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 class TrainingPool:
     """K domains' training examples: one gather for every array that their images lie in.
 
-    Args:
-        splits: the domains that train, K ≥ 1, in order.
-        counts: [K], where draws have these numbers of their examples; None: equal numbers.
-        augmentation: what is done to each batch; None: nothing.
+    counts: [K], how many examples a draw has of each; None: equal numbers.
     """
 
     def __init__(
@@ -226,12 +216,8 @@ def augmented(
 
 
 class Shelf:
-    """Domains whose images lie in one array, so that one gather serves them all.
-
-    Args:
-        splits: G ≥ 1 splits with the same images, size and number of variants; they may differ in
-            rows, turns and noise. Here they are numbered by their order.
-    """
+    """G ≥ 1 domains whose images lie in one array, so that one gather serves them all: of one size
+    and number of variants; they may differ in rows, turns and noise."""
 
     def __init__(self, splits: Sequence[ResidentExamples]) -> None:
         first = splits[0]
@@ -272,9 +258,8 @@ class Shelf:
         corners: torch.Tensor | None = None,
         noise_keys: torch.Tensor | None = None,
     ) -> Batch:
-        """(uint8 [n, h, w, 3] images as they are seen, int64 [n] labels), on the device.
-
-        The host does not wait for the device.
+        """uint8 [n, h, w, 3] images as they are seen and their labels, on the device, for which the
+        host does not wait.
 
         Args:
             positions: int64 [n], each in its domain's split.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import robustmd
+from robustmd.config.settings import Runtime
 from robustmd.domains.domain import EMBEDDABLE, DomainSet
-from robustmd.domains.duplicates import duplicate_warnings, duplicates
 from robustmd.domains.sheet import draw_sheet, evenly
 from robustmd.errors import UserError, listed
 from robustmd.registry import METHODS, METRICS
@@ -30,7 +30,6 @@ PACKAGES = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "scipy",
 BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16"})  # CPUs where bfloat16 is faster, not slower
 TOO_LITTLE = ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc")
 BEYOND_64_BITS = ("array is too big", "Overflow when unpacking")  # NumPy's and PyTorch's words
-MANY = 1_000_000  # images, above which a run does not look for duplicates itself: seconds
 PICTURES, SIDE = 40, 48  # of examples.png, which stays below 150 kB but for noise
 DOMAINS = 12
 
@@ -39,11 +38,7 @@ DOMAINS = 12
 
 
 def choose_device(name: str) -> torch.device:
-    """`runtime.device` as a device that is there.
-
-    Raises:
-        UserError: it is not; says what is.
-    """
+    """`runtime.device` as a device that is there. Raises UserError that says which are."""
     found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     there = ["cpu", *(kind for kind, is_there in found.items() if is_there)]
     if name == "auto":
@@ -57,13 +52,8 @@ def choose_device(name: str) -> torch.device:
 
 
 def resolve_precision(name: str, device: torch.device) -> str:
-    """`runtime.precision` as one of fp32, tf32, bf16: what `auto` takes on this device.
-
-    auto is bf16 on GPUs that have it and on CPUs with AVX512-BF16 or AMX, else fp32.
-
-    Raises:
-        UserError: the device has no such arithmetic.
-    """
+    """`runtime.precision` as one of fp32, tf32, bf16: auto is bf16 on GPUs that have it and on CPUs
+    with AVX512-BF16 or AMX, else fp32. Raises UserError: the device has no such arithmetic."""
     if name == "tf32" and device.type != "cuda":
         raise UserError(f"runtime.precision=tf32: only CUDA has it, not {device}; fp32, bf16, auto")
     if name == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported():
@@ -79,19 +69,21 @@ def _has_fast_bf16(device: torch.device) -> bool:
     return device.type == "cpu" and not BF16_FLAGS.isdisjoint(_cpu("flags").split())
 
 
-def allow_tf32(allowed: bool) -> None:
-    """Whether CUDA may round the factors of float32 products to 10 bits (precision=tf32)."""
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    torch.backends.cudnn.allow_tf32 = allowed
+def set_up(runtime: Runtime, device: torch.device) -> str:
+    """Let torch compute as `runtime` says, on the device. Returns the precision; with tf32 CUDA
+    rounds the factors of float32 products to 10 bits. Raises UserError: the device has it not."""
+    if runtime.threads is not None:
+        torch.set_num_threads(runtime.threads)
+    precision = resolve_precision(runtime.precision, device)
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    return precision
 
 
 @contextmanager
 def memory_for(what: str) -> Iterator[None]:
-    """Within it an allocation that fails, on the CPU or a device, is the user's to mend.
-
-    Raises:
-        UserError: "too little memory for", and `what`, which says what to do about it.
-    """
+    """Within it an allocation that fails, on the CPU or a device, is a UserError: too little memory
+    for `what`, which says what to do about it."""
     try:
         yield
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:
@@ -112,7 +104,7 @@ def describe(device: torch.device) -> dict[str, Any]:
     return {
         "robustmd": robustmd.__version__,
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: version(name) for name in PACKAGES},
         "platform": platform.platform(),
         "cpu": f"{cpu} ({os.cpu_count()} cores)",
         "device": torch.cuda.get_device_name(device) if on_cuda else str(device),
@@ -121,7 +113,8 @@ def describe(device: torch.device) -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str | None:
+def version(package: str) -> str | None:
+    """Of an installed package."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -158,15 +151,8 @@ def _commit() -> dict[str, Any]:
 def summarise(
     session: Session, status: str, message: str | None, notes: list[str], spent: dict[str, float]
 ) -> dict[str, Any]:
-    """What summary.json holds.
-
-    Args:
-        session: the run, under way or over.
-        status: running, finished, interrupted, failed or diverged.
-        message: why it ended, where that needs saying.
-        notes: what is to be known of its data and settings.
-        spent: seconds of the parts that the session does not time itself.
-    """
+    """What summary.json holds. `message`: why it ended; `notes`: what is to be known of its data
+    and settings; `spent`: seconds of the parts that the session does not time itself."""
     plan, clock, learner = session.plan, session.clock, session.learner
     config = plan.config
     summary: dict[str, Any] = {
@@ -267,23 +253,11 @@ def _test_words(worst: dict[str, float]) -> str:
     return f"test loss {worst['loss']:.4f}"
 
 
-# --- the data ------------------------------------------------------------------------------------
-
-
-def data_warnings(domains: DomainSet, cache: Path) -> list[str]:
-    """Images that are in two splits or two domains, a line each.
-
-    Looked for once and kept in `cache`; among more than a million images only what `robustmd data`
-    has found before is said.
-    """
-    return duplicate_warnings(duplicates(domains, cache, most=MANY) or ())
+# --- examples.png --------------------------------------------------------------------------------
 
 
 def example_sheet(domains: DomainSet) -> bytes | None:
-    """A PNG with examples of the domains whose licence lets others see them; None without any.
-
-    The same for all runs on the data.
-    """
+    """A PNG with examples of the domains whose licence lets others see them; None without any."""
     shown = [domain.name for domain in domains if domain.licence in EMBEDDABLE]
     if not shown or domains[0].train.are_features:
         return None

@@ -17,29 +17,30 @@ from robustmd.backbones.networks.pretrained import find_weights
 from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
+from robustmd.domains.duplicates import duplicate_warnings, duplicates
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
 from robustmd.runs.writer import ReadDirectory
 from robustmd.trackers.tracker import check_trackers
 from robustmd.training.console import Interrupted, RunProgress, StopRequest
-from robustmd.training.extend import extend
 from robustmd.training.finished_runs import changed_code, drop_checkpoints, is_finished
 from robustmd.training.history import Diverged
 from robustmd.training.plan import Plan
 from robustmd.training.ranks import here
 from robustmd.training.records import (
-    allow_tf32,
     choose_device,
-    data_warnings,
     describe,
     example_sheet,
     memory_for,
+    set_up,
     summarise,
     verdict,
 )
+from robustmd.training.resume import extend, go_on
 from robustmd.training.session import Pruned, Session
-from robustmd.training.state import go_on
 from robustmd.training.tracking import Following
+
+MANY = 1_000_000  # images; among more a run names the duplicates that `robustmd data` has found
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,6 @@ def run(
     """Train one model as `config` says, or find that it has been trained.
 
     Args:
-        config: typed, not yet checked.
-        console: where to show progress.
         overrides: what the user typed, key=value, for environment.json.
         announce: is told the run's directory once it is known.
         limits: of a trial of a search: iteration -> the least worst-case validation loss [nats] by
@@ -124,12 +123,10 @@ def _planned(config: settings.Config, overrides: Sequence[str], say: Callable[[s
     """The plan, for the data that are there; torch is set up for it."""
     runtime = config.runtime
     device = here().device(choose_device(runtime.device))
-    if runtime.threads is not None:
-        torch.set_num_threads(runtime.threads)
+    set_up(runtime, device)
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(runtime.deterministic)
-    allow_tf32(runtime.precision == "tf32")
     weights = find_weights(config.backbone)
     plan = Plan.of(config, load_domains(config, say), device, weights, overrides, say)
     index, name = (getattr(one.method, "domain", None) for one in (config, plan.config))
@@ -159,7 +156,8 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
     for note in said:
         console.print(note, highlight=False, soft_wrap=True)
     notes = [*plan.domains.notes, *said, *_begin(session, overrides, console)]
-    session.data_warnings = data_warnings(plan.domains, plan.config.paths.folder("cache"))
+    cache = plan.config.paths.folder("cache")
+    session.data_warnings = duplicate_warnings(duplicates(plan.domains, cache, most=MANY) or ())
     examples = example_sheet(plan.domains)
     if examples is not None:
         directory.write(files.EXAMPLES, examples)

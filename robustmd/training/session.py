@@ -18,7 +18,6 @@ from robustmd.runs.reader import validated_so_far
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
 from robustmd.training.console import RunProgress, StopRequest
-from robustmd.training.extend import by_length
 from robustmd.training.fast_iteration import ready_iteration
 from robustmd.training.features import features_of
 from robustmd.training.history import TRAINING_PARTS, Diverged, History
@@ -26,8 +25,9 @@ from robustmd.training.learner import build_learner
 from robustmd.training.loop import Parts, train
 from robustmd.training.measurement import Measure, check_outputs, measure, predict, worst
 from robustmd.training.plan import Plan
-from robustmd.training.pool import ResidentExamples, TrainingPool, resident_splits, where_images_are
+from robustmd.training.pool import TrainingPool, resident_splits, where_images_are
 from robustmd.training.ranks import here
+from robustmd.training.resume import by_length
 from robustmd.training.state import RunState
 
 
@@ -97,15 +97,10 @@ class Session:
     def _keep_features(self) -> None:
         """Compute frozen features once where nothing random comes before them, or say why not."""
         begun, plan, parts = time.perf_counter(), self.plan, self.parts
-        drawn = parts.batches.draw_block(0)._replace(domains=None)
         head = head_of(plan.config.backbone, BackboneFacts.of(plan.domains))
-        why_not = "the training images' views are random"
-        kept: dict[str, dict[str, ResidentExamples]] | None = None
-        if all(part is drawn.positions or part is None for part in drawn):
-            why_not = "the model's head is not all that comes after them"
-            kept = features_of(self.splits, self.learner, head, self.stop.check)
-        if kept is None:
-            self._note(f"frozen features are computed anew for each batch: {why_not}")
+        kept = features_of(self.splits, parts.batches, self.learner, head, self.stop.check)
+        if isinstance(kept, str):
+            self._note(f"frozen features are computed anew for each batch: {kept}")
             return
         self.splits = kept
         self.learner.enter_at(head)
@@ -123,9 +118,9 @@ class Session:
         if not self.ranks.is_first:
             return
         path, best = self.plan.directory.path, self.state.best
-        checkpoints.save_model(path, files.FINAL_MODEL, self.learner.model.state_dict())
+        checkpoints.write(path / files.FINAL_MODEL, self.learner.model.state_dict())
         if best.keeps:
-            checkpoints.save_model(path, files.BEST_MODEL, best.model)
+            checkpoints.write(path / files.BEST_MODEL, best.model)
         if self.plan.config.evaluation.predictions:
             held_out = {split: self.splits[split] for split in ("val", "test")}
             self.plan.directory.write_predictions(predict(self.learner.logits, held_out))
@@ -215,8 +210,8 @@ class Session:
 
     def _measure(self) -> None:
         self.log()
-        iteration, directory = self.learner.iteration, self.plan.directory
-        begun, best = time.perf_counter(), self.state.best
+        iteration, best, begun = self.learner.iteration, self.state.best, time.perf_counter()
+        there = [split for split, domains in self.splits.items() if domains]
         made: dict[str, dict[str, Measure]] = {}
         validated: dict[str, Measure] = {}
         if best.is_watched:  # first: the last measurement takes all training examples
@@ -224,29 +219,15 @@ class Session:
             validated = {name: m for name, m in made["val"].items() if name not in self.plan.unseen}
             if best.ends_with(iteration, validated):
                 self.end = iteration
-        self.measures = self._measures_of(self.learner.model, made)
+        self.measures = {
+            split: made.get(split) or self._measured(split, self.learner.model) for split in there
+        }
         if self.learner.average is not None and iteration > 0:
-            averaged = self._measures_of(self.learner.average.ready(self._first_batches()))
-            self.measures |= {f"{split}_averaged": m for split, m in averaged.items()}
+            average = self.learner.average.ready(self._first_batches())
+            for split in there:
+                self.measures[f"{split}_averaged"] = self._measured(split, average)
         self.clock.add("measurement", time.perf_counter() - begun)
-        seconds = f"{self.clock.seconds(*TRAINING_PARTS):.3f}"
-        of_all = [
-            (split, name, m)
-            for split, measures in self.measures.items()
-            for name, m in measures.items()
-        ]
-        rows = [
-            (iteration, seconds, split, name, m.loss, m.accuracy, m.examples)
-            for split, name, m in of_all
-        ]
-        directory.append(files.METRICS, rows)
-        if self.plan.config.evaluation.metrics:
-            further = [
-                (iteration, split, name, metric, value)
-                for split, name, m in of_all
-                for metric, value in m.further.items()
-            ]
-            directory.append(files.MEASURES, further)
+        self._write_measures()
         for split, measures in self.measures.items():
             self._check_finite(split, measures)
         if best.is_watched:
@@ -255,16 +236,8 @@ class Session:
         worst_now = self.worst("train")
         self.progress.measured(iteration, worst_now["loss"], worst_now.get("accuracy"))
 
-    def _measures_of(
-        self, model: nn.Module, made: Mapping[str, dict[str, Measure]] | None = None
-    ) -> dict[str, dict[str, Measure]]:
-        """split -> domain -> measure; of the training set a fixed subset, but all at the end. What
-        is `made` is not made again."""
-        there = [split for split, domains in self.splits.items() if domains]
-        before = made or {}
-        return {split: before.get(split) or self._measured(split, model) for split in there}
-
     def _measured(self, split: str, model: nn.Module) -> dict[str, Measure]:
+        """Of the training set a fixed subset, but all at the end."""
         return measure(
             self.learner.in_precision(model),
             self.splits[split],
@@ -273,6 +246,17 @@ class Session:
             metrics=self.plan.config.evaluation.metrics,
             loss=self.measured_loss.of,
         )
+
+    def _write_measures(self) -> None:
+        iteration, seconds = self.learner.iteration, f"{self.clock.seconds(*TRAINING_PARTS):.3f}"
+        rows, further = [], []
+        for split, measures in self.measures.items():
+            for name, m in measures.items():
+                rows.append((iteration, seconds, split, name, m.loss, m.accuracy, m.examples))
+                further += [(iteration, split, name, *one) for one in m.further.items()]
+        self.plan.directory.append(files.METRICS, rows)
+        if self.plan.config.evaluation.metrics:
+            self.plan.directory.append(files.MEASURES, further)
 
     def _check_finite(self, split: str, measures: Mapping[str, Measure]) -> None:
         for name, m in measures.items():
@@ -320,13 +304,13 @@ class Session:
     def warnings(self) -> dict[str, str]:
         """What a user should be told of the run so far, by kind."""
         found = {line: line for line in self.data_warnings} | self.state.warnings()
-        constant: dict[str, list[str]] = {}
         if self.learner.measured == self.end:
-            for split, measures in self.measures.items():
-                if names := [name for name, m in measures.items() if m.constant]:
-                    constant[split] = names
-        if words := one_class_words(constant):
-            found["constant"] = words
+            constant = {
+                split: [name for name, m in measures.items() if m.constant]
+                for split, measures in self.measures.items()
+            }
+            if words := one_class_words(constant):
+                found["constant"] = words
         return found
 
     def save_checkpoint(self) -> None:

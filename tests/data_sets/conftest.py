@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import scipy.io
 
-from robustmd.domains import fetch
+from robustmd.domains import published
 from robustmd.registry import DataFacts
 
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch):
     def refused(origin, folder, say):
-        raise fetch.FetchError(f"{origin.name} from nowhere: no network")
+        raise published.FetchError(f"{origin.name} from nowhere: no network")
 
-    monkeypatch.setattr(fetch, "_from_any_mirror", refused)
+    monkeypatch.setattr(published, "_from_any_mirror", refused)
 
 
 @pytest.fixture

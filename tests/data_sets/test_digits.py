@@ -9,17 +9,17 @@ import pytest
 import scipy.io
 from PIL import Image
 
-from robustmd.data_sets import mnist, svhn
+from robustmd.data_sets import digits
 from robustmd.data_sets.digits import Digits, Svhn
-from robustmd.domains import fetch, published
-from robustmd.domains.fetch import origin
+from robustmd.domains import published
+from robustmd.domains.published import origin
 from robustmd.errors import UserError
 
 
 @pytest.fixture
 def load(small_data, facts, monkeypatch):
     """Files as they are, read in this process: another costs a second (see test_svhn.py)."""
-    monkeypatch.setattr(svhn, "_read_apart", lambda path, folder: svhn._read(path))
+    monkeypatch.setattr(digits, "_read_apart", lambda path, folder: digits._read(path))
 
     def go(extra=False, verify=False, **how):
         return Digits(svhn=Svhn(extra), verify=verify).load(facts(**how))
@@ -31,21 +31,11 @@ def load(small_data, facts, monkeypatch):
 def official(small_data, monkeypatch):
     """Have the small files be the published ones."""
     for path in [*small_data.glob("MNIST/raw/*"), *small_data.glob("svhn/*")]:
-        md5s = mnist.MD5 if "MNIST" in path.parts else svhn.MD5
+        md5s = digits.MNIST if "MNIST" in path.parts else digits.SVHN
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
         name = path.name.removesuffix(".gz")
         monkeypatch.setitem(md5s, name, hashlib.md5(content).hexdigest())
-
-
-def test_two_domains_in_order(load):
-    data = load()
-    assert data.name == "digits"
-    assert data.names == Digits().names() == ("mnist", "svhn")
-    assert data.classes == tuple("0123456789")
-    assert data.image_size == (32, 32)
-    assert [(len(d.train), len(d.test)) for d in data] == [(40, 20), (30, 20)]
-    assert all(d.source and d.licence for d in data)
 
 
 def test_extra_follows_the_training_digits(load, small_data):
@@ -78,15 +68,6 @@ def test_fingerprint_is_of_the_values_not_of_the_files(load, small_data, write_m
     assert load().fingerprint == before
     write_mnist(small_data / "MNIST" / "raw", compress=False, seed=1)
     assert load().fingerprint != before
-
-
-def test_second_start_parses_nothing(load, monkeypatch):
-    first = load()
-    for module, name in ((published, "opened"), (mnist, "opened"), (svhn, "_read")):
-        monkeypatch.setattr(module, name, lambda *_: pytest.fail("a second start must not parse"))
-    lines = []
-    assert load(say=lines.append).fingerprint == first.fingerprint
-    assert not any("preparing" in line for line in lines)
 
 
 def test_unofficial_files_are_refused_and_named(load, tmp_path, one_line):
@@ -136,7 +117,7 @@ def test_what_is_missing_is_one_message(facts, tmp_path, one_line):
     with pytest.raises(UserError) as error:
         Digits().load(facts("none"))
     folder = str(tmp_path / "none" / "MNIST" / "raw")
-    one_line(error, *mnist.MD5, folder, "https://", "no network", "data=digits_mini")
+    one_line(error, *digits.MNIST, folder, "https://", "no network", "data=digits_mini")
 
 
 @pytest.mark.usefixtures("official")
@@ -150,9 +131,9 @@ def test_missing_files_are_fetched(load, small_data, facts, monkeypatch):
         (found,) = small_data.rglob(origin.name)
         return found.rename(folder / origin.name)
 
-    monkeypatch.setattr(fetch, "_from_any_mirror", fetched)
+    monkeypatch.setattr(published, "_from_any_mirror", fetched)
     assert Digits().load(facts("fetched", "b")).fingerprint == expected
-    assert asked == [f"{name}.gz" for name in mnist.MD5] + [svhn.TRAIN, svhn.TEST]
+    assert asked == [f"{name}.gz" for name in digits.MNIST] + [digits.TRAIN, digits.TEST]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
@@ -196,4 +177,4 @@ def test_bad_file_is_one_line_and_leaves_no_store(load, small_data, name, spoilt
 
 
 def test_torchvisions_md5s_of_svhn_are_those_of_the_content():
-    assert {name: origin(name).md5 for name in svhn.MD5} == svhn.MD5
+    assert {name: origin(name).md5 for name in digits.SVHN} == digits.SVHN

@@ -1,15 +1,16 @@
-"""data=digits_mini: what comes with the package, and what is drawn."""
+"""data=digits_mini and digits_typed: what comes with the package, and what is drawn."""
 
 import hashlib
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from robustmd.data_sets import digits_mini
-from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.data_sets.digits_mini import PRINTED, TYPED, DigitsMini, DigitsTyped, _colours
 from robustmd.registry import DataFacts
 
 
@@ -57,7 +58,7 @@ def test_every_handwritten_digit_is_used_once(data):
 
 def test_printed_classes_are_equally_frequent_and_shuffled(data):
     for split, each in (("train", 600), ("test", 100)):
-        labels = data["printed"].split(split).targets
+        labels = data["printed"].splits[split].targets
         assert np.bincount(labels).tolist() == [each] * 10
         assert np.abs(np.diff(labels)).max() > 1
 
@@ -65,20 +66,13 @@ def test_printed_classes_are_equally_frequent_and_shuffled(data):
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_printed_digits_are_drawn_alike_again(data, split):
     """Whoever has the seed has the digits: the same labels, the same pixels."""
-    printed = digits_mini.PRINTED
+    printed = PRINTED
     rng = digits_mini._stream(getattr(digits_mini, split.upper()))
     labels = rng.permutation(np.arange(printed.counts[split]) % 10)
-    examples = data["printed"].split(split)
+    examples = data["printed"].splits[split]
     assert np.array_equal(labels, examples.targets)
     for label, kept in zip(labels[:100], examples.images, strict=False):
         assert np.array_equal(digits_mini.house_number(int(label), rng, printed.style), kept)
-
-
-def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
-    monkeypatch.setattr(digits_mini, "_build", lambda drawn, writer: 1 / 0)
-    lines = []
-    again = DigitsMini().load(DataFacts(lambda _: prepared_cache, lines.append))
-    assert (again.fingerprint, lines) == (data.fingerprint, [])
 
 
 def test_data_sets_import_nothing_heavy():
@@ -90,3 +84,29 @@ def test_data_sets_import_nothing_heavy():
     command = [sys.executable, "-c", program]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert not re.search(r"\b(torch|torchvision|scipy|matplotlib|pandas)\b", found)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    cache = tmp_path_factory.mktemp("typed")
+    few = replace(TYPED, counts={"train": 40, "test": 20})
+    return few.load(DataFacts(lambda _: cache, lambda line: None))
+
+
+def test_it_is_handwritten_against_typed_digits(small):
+    assert (small.name, small.names) == ("digits_typed", DigitsTyped().names())
+    assert small.names == ("handwritten", "typed")
+    assert [(len(d.train), len(d.test)) for d in small] == [(1400, 397), (40, 20)]
+    assert np.bincount(small["typed"].train.labels).tolist() == [4] * 10
+    assert (TYPED.counts, small.image_size) == ({"train": 3000, "test": 600}, (32, 32))
+
+
+def test_typed_ink_is_the_lighter_one_and_printed_ink_either():
+    def apart(style):
+        rng = np.random.default_rng(0)
+        pairs = np.array([_colours(rng, style) for _ in range(200)]).mean(axis=2)
+        return pairs[:, 1] - pairs[:, 0]
+
+    typed, printed = apart(TYPED.style), apart(PRINTED.style)
+    assert typed.min() >= 50
+    assert printed.min() < -50 < 50 < printed.max()

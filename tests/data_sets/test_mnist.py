@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from robustmd.data_sets import mnist
+from robustmd.data_sets import digits
 from robustmd.domains.published import content_md5
 from robustmd.errors import UserError
 
@@ -21,7 +21,7 @@ WHOLE = gzip.compress(HEADER + BODY, mtime=0)
 def test_reads_values_and_names_the_decompressed_content(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
-    assert np.array_equal(mnist.read_idx(path, 3), np.arange(60).reshape(5, 4, 3))
+    assert np.array_equal(digits.read_idx(path, 3), np.arange(60).reshape(5, 4, 3))
     assert content_md5(path) == hashlib.md5(HEADER + BODY).hexdigest()
 
 
@@ -57,7 +57,7 @@ def test_refuses_what_is_not_whole(tmp_path, name, content, words, one_line):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(UserError) as error:
-        mnist.read_idx(path, 3)
+        digits.read_idx(path, 3)
     one_line(error, str(path), words, "delete it")
 
 
@@ -68,7 +68,7 @@ def test_bomb_is_expanded_no_further_than_its_promise(tmp_path):
     tracemalloc.start()
     try:
         with pytest.raises(UserError):
-            mnist.read_idx(path, 3)
+            digits.read_idx(path, 3)
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()
@@ -77,5 +77,5 @@ def test_bomb_is_expanded_no_further_than_its_promise(tmp_path):
 def test_missing_file_and_folder(tmp_path, one_line):
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(UserError) as error:
-            mnist.read_idx(path, 3)
+            digits.read_idx(path, 3)
         one_line(error, f"cannot read {path}")

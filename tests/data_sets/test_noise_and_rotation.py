@@ -30,9 +30,9 @@ def test_the_copies_share_all_arrays_and_differ_in_their_noise():
     assert copies.classes == base.classes
     for domain, sigma in zip(copies, (0.0, 4.0, 12.5), strict=True):
         for split in ("train", "test"):
-            assert domain.split(split).images is base["b"].split(split).images
-            assert domain.split(split).labels is base["b"].split(split).labels
-            assert domain.split(split).views.sigma == sigma
+            assert domain.splits[split].images is base["b"].splits[split].images
+            assert domain.splits[split].labels is base["b"].splits[split].labels
+            assert domain.splits[split].views.sigma == sigma
         assert domain.val is None
 
 
@@ -52,7 +52,7 @@ def grid(angles=SIX, sigmas=(0,), seed=0, base=None, domain="a", name="digits_ro
 
 
 def rows(data: DomainSet, split: str) -> list[list[int]]:
-    return [domain.split(split).rows.tolist() for domain in data]
+    return [domain.splits[split].rows.tolist() for domain in data]
 
 
 def sized(train: int, test: int) -> DomainSet:
@@ -92,7 +92,7 @@ def test_every_image_is_in_one_domain_and_sizes_differ_by_one_at_most(
     base = base.with_validation(0.5, seed=1) if with_val else base
     data = grid([float(i) for i in range(domains)], seed=seed, base=base)
     for split in ("train", "test", *(["val"] if with_val else [])):
-        stored = base["a"].split(split)
+        stored = base["a"].splits[split]
         whole = np.arange(stored.stored) if stored.rows is None else stored.rows
         dealt = rows(data, split)
         assert sorted(chain(*dealt)) == sorted(whole)
@@ -146,15 +146,6 @@ def test_duplicates_are_looked_for_in_every_domain() -> None:
     assert (str(found.first), str(found.second)) == ("rotate_45 test", "rotate_75 test")
 
 
-def test_held_out_images_are_turned_as_the_domains_others_are() -> None:
-    data = grid(SIX, [0, 4])
-    held = data.with_validation(0.2, seed=0)
-    for before, after in zip(data, held, strict=True):
-        assert after.val.views == after.train.views == before.train.views
-        both = np.concatenate([after.train.rows, after.val.rows])
-        assert np.array_equal(np.sort(both), before.train.rows)
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -171,25 +162,6 @@ def test_what_cannot_be_dealt_or_turned_is_refused(changes, words, one_line) -> 
     with pytest.raises(UserError) as error:
         grid(**changes)
     one_line(error, *words)
-
-
-DEGREES, NUMBERS = "one or more different degrees", "one or more different numbers"
-OUT_OF_RANGE = {
-    **{
-        f"data.angles=[{angles}]": DEGREES for angles in ("", "0,360", "-15,0", "15,15.0", "0,.nan")
-    },
-    **{f"data.sigmas=[{sigmas}]": NUMBERS for sigmas in ("", "0,0.0", "-1")},
-    "data.split_seed=-1": "a whole number from 0",
-    "data.domain=usps": "one of mnist, svhn",
-    "data.angles=[15]": "a mixture needs two",
-}
-
-
-@pytest.mark.parametrize(("override", "words"), OUT_OF_RANGE.items())
-def test_settings_out_of_range(override: str, words: str, one_line) -> None:
-    with pytest.raises(UserError) as error:
-        settings.validate(composed("data=digits_rotated", override))
-    one_line(error, override.partition("=")[0], words)
 
 
 @pytest.mark.parametrize("sigmas", ["4", "", "4,4", "-1,4", "0,0.0", "0,.inf"])

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pet_photos import CHOSEN, FOUR, write_vgg
 
-from robustmd.data_sets import oxford_pets
-from robustmd.data_sets.oxford_pets import have_vgg, list_vgg
-from robustmd.domains import fetch
-from robustmd.domains.fetch import Origin
+from robustmd.data_sets import pets
+from robustmd.data_sets.pets import have_vgg, list_vgg
+from robustmd.domains import published
+from robustmd.domains.published import Origin
 from robustmd.errors import UserError
 
 
@@ -30,7 +30,7 @@ def archives(tmp_path: Path, monkeypatch) -> dict[str, Path]:
         packed[name] = Path(shutil.make_archive(tmp_path / part, "gztar", made, part))
         md5 = hashlib.md5(packed[name].read_bytes()).hexdigest()
         known[name] = Origin(name, (f"http://publisher.invalid/{name}",), md5)
-    monkeypatch.setattr(oxford_pets, "origin", known.__getitem__)
+    monkeypatch.setattr(pets, "origin", known.__getitem__)
     return packed
 
 
@@ -63,7 +63,7 @@ def test_missing_archives_are_fetched(archives, tmp_path, monkeypatch) -> None:
         folder.mkdir()
         return Path(shutil.copy(archives[origin.name], folder))
 
-    monkeypatch.setattr(fetch, "_from_any_mirror", from_any_mirror)
+    monkeypatch.setattr(published, "_from_any_mirror", from_any_mirror)
     have_vgg(tmp_path / "data", silent)
     assert fetched == ["annotations.tar.gz", "images.tar.gz"]
     assert len(list_vgg(tmp_path / "data", FOUR)[0]) == 12

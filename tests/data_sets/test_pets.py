@@ -12,7 +12,7 @@ from tiny import composed
 
 from robustmd.config import settings
 from robustmd.config.identity import canonical, number_changing
-from robustmd.data_sets import oxford_pets, pets
+from robustmd.data_sets import pets
 from robustmd.data_sets.imagenet import BREEDS
 from robustmd.data_sets.pets import Pets
 from robustmd.domains.domain import DomainSet
@@ -54,11 +54,6 @@ def test_both_domains_with_vgg_tenfold(load) -> None:
     assert [(len(d.train), len(d.test)) for d in found] == [(12, 8), (120, 8)]
     assert [d.train.stored for d in found] == [12, 12]
     of_colors(found)
-
-
-def test_the_expansion_is_the_papers() -> None:
-    turns = [f"rotate_{degrees}" for degrees in range(45, 360, 45)]
-    assert list(pets.EXPANSION) == ["identity", "flip_horizontal", "flip_vertical", *turns]
 
 
 def test_without_a_choice_all_24_classes_are_loaded(tmp_path, facts) -> None:
@@ -137,7 +132,7 @@ def test_a_domain_without_a_class_is_named_unless_it_is_chosen_out(
 def test_without_imagenet_nothing_is_fetched_and_it_is_said_how_to_get_it(
     load, data, monkeypatch, one_line
 ) -> None:
-    monkeypatch.setattr(oxford_pets, "fetch_missing", lambda *_: pytest.fail("it fetches"))
+    monkeypatch.setattr(pets, "fetch_missing", lambda *_: pytest.fail("it fetches"))
     with pytest.raises(UserError) as error:
         load("none")
     place = str(data.parent / "none" / "imagenet")
@@ -148,7 +143,7 @@ def test_partial_sets_are_noted_and_whole_ones_are_not(load, monkeypatch) -> Non
     assert sum("it is another" in note for note in load().notes) == 3
     monkeypatch.setattr("robustmd.data_sets.imagenet.VALIDATION_IMAGES", 2)
     lists = {"train": ("trainval.txt", 12), "test": ("test.txt", 8)}
-    monkeypatch.setattr(oxford_pets, "LISTS", lists)
+    monkeypatch.setattr(pets, "VGG_LISTS", lists)
     assert load().notes == ()
 
 

@@ -51,4 +51,4 @@ def test_house_numbers_pixel_by_pixel(real_data, data):
     for split, labels in (("train", np.vstack([train["y"], more["y"]])), ("test", test["y"])):
         counts = np.bincount(labels[:, 0], minlength=11)
         expected = [counts[10], *counts[1:10]]
-        assert np.bincount(svhn.split(split).targets).tolist() == expected
+        assert np.bincount(svhn.splits[split].targets).tolist() == expected

@@ -1,13 +1,10 @@
 """SVHN's MATLAB files: read exactly, or refused in one line; a crash of scipy is such a line."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.io
 
-from robustmd.data_sets import svhn
+from robustmd.data_sets import digits
 from robustmd.domains.arrays import ArrayWriter, open_array
 from robustmd.errors import UserError
 
@@ -25,15 +22,15 @@ def prepared(path, published=True):
     """(images, labels) that a store is given, of a training file alone."""
     scipy.io.savemat(path.with_name("test_32x32.mat"), {"X": X, "y": Y})
     writer = ArrayWriter(path.parent)
-    paths = {name: path.with_name(name) for name in (svhn.TRAIN, svhn.TEST)}
-    svhn.build(paths, writer, published=published)
+    paths = {name: path.with_name(name) for name in (digits.TRAIN, digits.TEST)}
+    digits.build_svhn(paths, writer, published=published)
     return tuple(open_array(path.parent / f"train_{part}.npy") for part in ("images", "labels"))
 
 
 @APART
 @pytest.mark.parametrize("compress", [True, False])
 def test_reads_what_was_written(path, write_svhn, compress, published, monkeypatch):
-    monkeypatch.setattr(svhn, "BLOCK_IMAGES", 8)
+    monkeypatch.setattr(digits, "BLOCK_IMAGES", 8)
     x, y = write_svhn(path, 33, compress=compress)
     images, labels = prepared(path, published)
     assert np.array_equal(images, np.moveaxis(x, 3, 0))
@@ -102,32 +99,7 @@ def test_damaged_files_are_refused(path, write_svhn, damage, compress, published
 def test_a_crash_of_the_reader_is_one_line(path, write_svhn, monkeypatch, one_line):
     write_svhn(path)
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
-    monkeypatch.setattr(svhn, "CHILD", crash)
+    monkeypatch.setattr(digits, "CHILD", crash)
     with pytest.raises(UserError) as error:
         prepared(path, published=False)
     one_line(error, str(path), "scipy broke down", "put the original in its place")
-
-
-PEAK = """
-import resource, sys
-from pathlib import Path
-from robustmd.data_sets import svhn
-from robustmd.domains.arrays import ArrayWriter
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-folder = Path(sys.argv[1])
-paths = {name: folder / name for name in (svhn.TRAIN, svhn.TEST)}
-svhn.build(paths, ArrayWriter(folder), published=True)
-unit = 1 if sys.platform == "darwin" else 1024
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="resource is a POSIX module")
-def test_peak_memory_while_preparing(tmp_path, write_svhn):
-    """At most 2.5 times the array's size, which is 61 MB here."""
-    count = 20_000
-    write_svhn(tmp_path / "train_32x32.mat", count, compress=False)
-    write_svhn(tmp_path / "test_32x32.mat", 10)
-    command = [sys.executable, "-c", PEAK, str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(found.stdout) < 2.5 * count * 32 * 32 * 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustmd.domains.class_notes import with_own_labels, with_test_notes
+from robustmd.config.loading import with_own_labels, with_test_notes
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.errors import UserError
 

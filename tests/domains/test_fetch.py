@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from torchvision.datasets import utils
 
-from robustmd.domains import fetch
-from robustmd.domains.fetch import FetchError, Origin, fetch_file
+from robustmd.domains import published
+from robustmd.domains.published import FetchError, Origin, fetch_file
 
 CONTENT = b"published" * 1000
 FIRST, SECOND = (f"http://{name}.invalid/files/file.bin" for name in ("first", "second"))
@@ -90,7 +90,7 @@ def test_two_at_once_fetch_once(mirrors, tmp_path, monkeypatch):
 
 
 def test_server_that_falls_silent_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetch, "TIMEOUT", 0.2)
+    monkeypatch.setattr(published, "TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the call, says nothing
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/file.bin"
         with pytest.raises(FetchError, match="timed out"):

@@ -14,8 +14,8 @@ from faults.fuzzing import damaged, fuzz
 from hypothesis import strategies as st
 from PIL import Image
 
-from robustmd.data_sets import svhn
-from robustmd.data_sets.mnist import read_idx
+from robustmd.data_sets import digits
+from robustmd.data_sets.digits import read_idx
 from robustmd.domains.decoding import UnreadableError, decode
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.errors import UserError
@@ -74,7 +74,7 @@ def test_mat_bytes(tmp_path: Path, examples: int) -> None:
     def check(content: bytes) -> None:
         path.write_bytes(content)
         with TemporaryDirectory() as scratch:
-            found = read_or_refused(lambda: svhn._read_apart(path, Path(scratch, "a")), UserError)
+            found = read_or_refused(lambda: digits._read_apart(path, Path(scratch, "a")), UserError)
             if found is not None:
                 images, labels = found
                 assert images.shape == (32, 32, 3, len(labels))

@@ -11,10 +11,10 @@ from faults.fuzzing import ends_well, outcome_of
 from faults.tries import copied, with_keys
 
 from robustmd.config.loading import load_domains
-from robustmd.runs.comparison import compare, environment_differences
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
 from robustmd.training import evaluation, reproduction
+from robustmd.training.reproduction import compare, environment_differences
 
 
 def test_the_same_bytes_again_are_identical(train: Train, finished: Path) -> None:
@@ -137,23 +137,23 @@ def test_only_small_differences_at_the_end_are_floating_point(
     make: Make, loss: float, accuracy: float, start: float, verdict: str
 ) -> None:
     old = make(0, 0.5, 80.0)
-    assert compare(old, make(0, loss, accuracy, start=start, folder="1"), [old]).verdict == verdict
+    assert compare(old, make(0, loss, accuracy, start=start, folder="1"))[0] == verdict
 
 
 def test_the_spread_over_seeds_is_a_prediction_interval(make: Make) -> None:
     """Losses 0.4, 0.5, 0.6: mean 0.5, s = 0.1; t₀.₉₇₅,₂ = 4.303; 4.303 · 0.1 · √(4/3) = 0.4968."""
     seeds = [make(0, 0.4, 79.0), make(1, 0.5, 80.0), make(2, 0.6, 81.0)]
     inside, outside = make(0, 0.99, 80.0, folder="1"), make(0, 1.0, 80.0, folder="2")
-    found = compare(seeds[0], inside, seeds)
-    assert found.verdict == "within seed spread"
-    assert "0.5000 ± 0.4968 (3 seeds)" in found.reasons[-2]
-    assert compare(seeds[0], outside, seeds).verdict == "different"
+    verdict, reasons = compare(seeds[0], inside)
+    assert verdict == "within seed spread"
+    assert "0.5000 ± 0.4968 (3 seeds)" in reasons[-2]
+    assert compare(seeds[0], outside)[0] == "different"
 
 
 def test_measurements_of_other_things_are_different(make: Make, outputs) -> None:
     old = make(0, 0.5, 80.0)
     path = outputs.run("opt", 0, curve=[{"a": 2.3, "b": 2.3}] * 2, folder="1")
-    assert compare(old, collect(path).runs[0], [old]).verdict == "different"
+    assert compare(old, collect(path).runs[0])[0] == "different"
 
 
 def test_what_differs_in_the_environment_is_named() -> None:

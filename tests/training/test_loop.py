@@ -19,13 +19,6 @@ def batch() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
     return model, torch.randn(12, 3, 8, 8), torch.arange(12) % 5
 
 
-def gradient(
-    model: nn.Module, images: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
-) -> list[torch.Tensor]:
-    losses = domain_losses(model(images), labels, len(weights))
-    return list(torch.autograd.grad(weights @ losses, list(model.parameters())))
-
-
 def test_losses_are_each_shares_mean_cross_entropy(batch) -> None:
     model, images, labels = batch
     losses = domain_losses(model(images), labels, 3)

@@ -18,8 +18,8 @@ from tiny import ADAMW, composed, many, rows, signalled_at, summary, synthetic_d
 from torch import nn
 
 from robustmd.config.composing import publish
+from robustmd.config.loading import with_own_labels
 from robustmd.data_sets.noise_and_rotation import noise_copies
-from robustmd.domains.class_notes import with_own_labels
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation

