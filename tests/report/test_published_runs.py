@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from robustmd.config.identity import config_hash, identity_of, number_changing
 from robustmd.report import report
 from robustmd.report.aggregate import sections
 from robustmd.report.paired import comparisons
+from robustmd.runs.files import CONFIG, ENVIRONMENT
 from robustmd.runs.reader import collect
+from robustmd.runs.untrusted import read_record
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "outputs" / "published"
@@ -57,6 +60,15 @@ def test_readmes_numbers_are_theirs(cells, data, heading, count):
         shown = dict(zip(names, row, strict=True))
         shown.pop("mean of the other five", None)  # of the domains but one: no column of a report
         assert set(list(shown.values())[2:]) <= known
+
+
+def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
+    paths = [*PUBLISHED.glob("*/*/*/*/seed=0")]
+    assert len(paths) > 10
+    for path in paths:
+        config, environment = (read_record(path / name) for name in (CONFIG, ENVIRONMENT))
+        ways = identity_of(config, environment), number_changing(config)
+        assert path.parent.name in map(config_hash, ways), path
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/demo.md"])
