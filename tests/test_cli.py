@@ -43,7 +43,7 @@ def test_a_sweep_leaves_its_runs_and_nothing_else(
             image.parent.mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (32, 32), (gray,) * 3).save(image)
     done = robustmd(
-        "train", "-m", "data=folder", f"data.root={tmp_path}/own", "method=individual",
+        "train", "-m", "jobs=1", "data=folder", f"data.root={tmp_path}/own", "method=individual",
         "method.domain=1,0,3,1e5", 'paths.outputs="~/x"', "training.iterations=1", *TINY,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -249,7 +249,15 @@ def test_a_config_directory_brings_code_into_training_alone(
 
 
 def test_a_sweep_makes_a_directory_a_run_and_trains_nothing_twice(robustmd, tmp_path: Path) -> None:
-    command = ["train", "-m", "method=even,opt", "seed=0,1", "training.iterations=4", *TINY]
+    command = [
+        "train",
+        "-m",
+        "jobs=1",
+        "method=even,opt",
+        "seed=0,1",
+        "training.iterations=4",
+        *TINY,
+    ]
     first = robustmd(*command)
     assert first.returncode == 0, first.stderr
     assert "[run 4 of 4]" in first.stdout
@@ -264,7 +272,13 @@ def test_a_sweep_goes_on_after_a_failed_run_and_prints_every_failure(
     robustmd, tmp_path: Path
 ) -> None:
     done = robustmd(
-        "train", "-m", "method=individual", "method.domain=0,7,1,8", "training.iterations=4", *TINY
+        "train",
+        "-m",
+        "jobs=1",
+        "method=individual",
+        "method.domain=0,7,1,8",
+        "training.iterations=4",
+        *TINY,
     )
     assert done.returncode == 2
     assert len(list((tmp_path / "outputs").glob("*/*/*/seed=*"))) == 2

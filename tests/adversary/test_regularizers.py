@@ -17,8 +17,8 @@ MAKERS = {
     "none": NoRegularizer,
     "L2": L2,
     "KL": KL,
-    "OT": lambda: EntropicOT(sweeps=3000),
-    "OT, cost": lambda: EntropicOT(cost=COST, nu=3.0, sweeps=3000),
+    "OT": lambda: EntropicOT(sweeps=300),
+    "OT, cost": lambda: EntropicOT(cost=COST, nu=3.0, sweeps=300),
 }
 legal = [(name, q) for name in MAKERS for q in (Q, HOLED) if (name, q) != ("KL", HOLED)]
 
