@@ -299,6 +299,7 @@ def test_a_domain_set_is_trained_on_and_shows_itself(folder: Path) -> None:
             r"the model fails for float32 .2,",
         ),
         ([], {"domains": {"a": features(0)}, "model": torch.nn.Linear(5, 3)}, r"gives \[2, 3\]"),
+        (["data=digits_mini"], {"model": torch.nn.ReLU()}, "no parameter of the model is trained"),
     ],
 )
 def test_a_mistake_is_one_line(folder: Path, overrides, objects, words: str) -> None:

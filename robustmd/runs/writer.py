@@ -55,11 +55,13 @@ class RunDirectory:
                 self._remove_bare()
 
     def _remove_bare(self) -> None:
-        """A run that was refused before it began leaves no directory; its lock is held."""
+        """A run that was refused before it began leaves no directory, nor its settings an empty
+        one; its lock is held."""
         with suppress(OSError):
             if [child.name for child in self.path.iterdir()] == [files.LOCK]:
                 (self.path / files.LOCK).unlink()
                 self.path.rmdir()
+                self.path.parent.rmdir()
 
     def begin(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
         """Start from nothing: whatever an earlier try left is removed first, checkpoints before

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from robustmd.config.settings import OPTIMIZERS, Training
+from robustmd.errors import UserError
 
 Factor = Callable[[int], float]  # t -> η_t/η
 
@@ -43,6 +44,8 @@ def build_optimizer(
             in_head = training.head_learning_rate is not None and name.startswith(f"{head}.")
             decays = training.decay_all or parameter.ndim > 1
             groups.setdefault((in_head, decays), []).append(parameter)
+    if not groups:
+        raise UserError("no parameter of the model is trained: none has requires_grad=True")
     described = []
     for (in_head, decays), parameters in groups.items():
         rate = training.head_learning_rate if in_head else training.learning_rate

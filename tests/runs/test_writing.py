@@ -61,11 +61,11 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_a_run_that_never_began_leaves_no_directory(run: RunDirectory, tmp_path: Path) -> None:
-    refused = RunDirectory(tmp_path / "seed=1")
+    refused = RunDirectory(tmp_path / "other" / "seed=1")
     for directory in (refused, run):
         with pytest.raises(ValueError), directory.locked():
             raise ValueError
-    assert not refused.path.exists()
+    assert not refused.path.parent.exists()
     assert (run.path / files.CONFIG).exists()
 
 
