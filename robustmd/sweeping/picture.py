@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from types import TracebackType
 
 from rich.console import Console
@@ -17,6 +20,7 @@ from robustmd.config.composing import as_typed
 from robustmd.console import make_console
 
 _BETWEEN = 0.25  # seconds between two drawings of the table
+_MEASURED = re.compile(r" *iteration (\d+)/(\d+): worst training loss ([^ ,]+),? *(.*)")
 SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs a sweep has, where its sweeper knows
 
 
@@ -80,14 +84,48 @@ class Picture:
         self._console.print(line, soft_wrap=True)
 
 
+@dataclass
+class _Running:
+    """A run under way: what it has said, and how far it has come since it was first measured."""
+
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=2))
+    first: tuple[float, int] | None = None  # when [s], after which iteration
+    last: tuple[float, int] = (0.0, 0)
+    end: int = 0  # T
+    worst: str = ""
+    further: str = "starts"
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+        self.further = line.strip()
+        if measured := _MEASURED.match(line):
+            self.last, self.end = (time.monotonic(), int(measured[1])), int(measured[2])
+            self.first = self.first or self.last
+            self.worst, self.further = measured[3], measured[4]
+
+    def row(self) -> tuple[str, ...]:
+        """iteration, worst loss, time left, and what else it last said."""
+        iteration = f"{self.last[1]}/{self.end}" if self.first else ""
+        return iteration, self.worst, self._left(), self.further
+
+    def _left(self) -> str:
+        """By its own pace; "" until it was measured twice."""
+        if self.first is None or self.last[1] == self.first[1]:
+            return ""
+        (began, at), (then, now_at) = self.first, self.last
+        left = (then - began) / (now_at - at) * (self.end - now_at) - (time.monotonic() - then)
+        return str(timedelta(seconds=round(max(0.0, left))))
+
+
 class LivePicture(Picture):
-    """A table of the runs under way with the last line of each; what ended stands above it."""
+    """A table of the runs under way, how far each is and its last line; what ended stands above
+    it."""
 
     def __init__(
         self, console: Console, overrides: Sequence[Sequence[str]], places: int, first: int = 0
     ) -> None:
         super().__init__(console, overrides, places, first)
-        self._lines: dict[int, deque[str]] = {}  # run under way -> its last two lines
+        self._running: dict[int, _Running] = {}
         self._shared = set.intersection(*map(set, overrides))  # in all of them
         self._ended = self._killed = 0
         self._begun = time.monotonic()
@@ -106,7 +144,7 @@ class LivePicture(Picture):
         self._live.stop()
 
     def started(self, number: int) -> None:
-        self._lines[number] = deque(maxlen=2)
+        self._running[number] = _Running()
 
     def title(self, number: int) -> str:
         return run_title(self._first + number, self._own(number))
@@ -115,10 +153,10 @@ class LivePicture(Picture):
         if "warning:" in line or "failed:" in line:
             self._print(self._marked(number, line))
         elif line != super().title(number):
-            self._lines[number].append(line)
+            self._running[number].say(line)
 
     def ended(self, number: int, killed_by: str | None) -> None:
-        said = self._lines.pop(number)
+        said = self._running.pop(number).lines
         self._ended += 1
         self._killed += killed_by is not None
         for line in (self.title(number), *said):  # its verdict and its folder
@@ -135,12 +173,12 @@ class LivePicture(Picture):
         table.add_column("run", justify="right", no_wrap=True)
         most = width * 2 // 5
         table.add_column("settings", no_wrap=True, overflow="ellipsis", max_width=most)
-        table.add_column("now", no_wrap=True, overflow="ellipsis", ratio=1)
-        for number, said in sorted(self._lines.items()):
-            now = said[-1].strip() if said else "starts"
-            now = now.replace("iteration ", "").replace(": worst training loss", "  worst loss")
+        for name in ("iteration", "worst loss", "left"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
+        for number, running in sorted(self._running.items()):
             settings = " ".join(as_typed(self._own(number)))
-            table.add_row(str(self._first + number + 1), settings, now)
+            table.add_row(str(self._first + number + 1), settings, *running.row())
         table.caption = self._counts()
         return table
 
@@ -150,7 +188,7 @@ class LivePicture(Picture):
         return own or self._overrides[number]
 
     def _counts(self) -> str:
-        ended, running = self._first + self._ended, len(self._lines)
+        ended, running = self._first + self._ended, len(self._running)
         waiting = self._total - ended - running
         words = f"{ended} of {self._total} ended, {running} running, {waiting} waiting"
         if self._killed:

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import time
 
 import pytest
 from hydra import compose, initialize_config_module
@@ -11,6 +12,19 @@ from jobs_of_workers import Runs
 from robustmd.console import make_console
 from robustmd.sweeping.picture import LivePicture
 from robustmd.sweeping.plugins.launcher import _Sweep
+from robustmd.training.console import RunProgress
+
+
+class Hours:
+    """A clock that goes on when it is told to."""
+
+    strftime, localtime, time = time.strftime, time.localtime, time.time
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
 
 
 class Terminal(io.StringIO):
@@ -55,3 +69,41 @@ def test_a_job_that_is_killed_is_named_and_the_next_has_a_new_process(
     assert "1 of 6 ended, 1 running, 4 waiting" in said
     for first, second in itertools.pairwise([f"[run {n} of 6] seed=" for n in range(1, 6)]):
         assert said.index(first) < said.index(second)
+
+
+def test_the_table_says_how_far_each_run_is_and_when_it_will_be_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the run's own pace since its first measurement: one that goes on has iterations before."""
+    clock, screen = Hours(), Terminal()
+    monkeypatch.setattr("robustmd.sweeping.picture.time", clock)
+    monkeypatch.setenv("TERM", "xterm")
+    overrides = [["method=opt", "method.lam=3", f"seed={seed}"] for seed in range(4)]
+    picture = LivePicture(make_console(screen, width=100), overrides, 3)
+    for number in range(3):
+        picture.started(number)
+
+    def measured(iteration: int, *worst: float | None) -> str:
+        said = io.StringIO()
+        progress = RunProgress(make_console(said), 300)
+        progress.iterated(iteration, {"a": 1.0})
+        progress.measured(iteration, *worst)
+        return said.getvalue().rstrip()
+
+    def shown(number: int) -> list[str]:
+        table = picture._table()
+        return [str([*column.cells][number]) for column in table.columns]
+
+    assert shown(0) == ["1", "seed=0", "", "", "", "starts"]
+    picture.said(0, measured(100, 2.3, 10.0))
+    assert shown(0) == ["1", "seed=0", "100/300", "2.3000", "", "accuracy 10.00 %  p a 1.00"]
+    clock.now = 20.0
+    picture.said(0, measured(150, 0.5, None))
+    assert shown(0)[2:] == ["150/300", "0.5000", "0:01:00", "p a 1.00"]
+    clock.now = 25.0
+    picture.said(0, "  frozen features of 8 examples")
+    assert shown(0)[2:] == ["150/300", "0.5000", "0:00:55", "frozen features of 8 examples"]
+    clock.now = 100.0
+    assert shown(0)[4] == "0:00:00"
+    picture.said(1, "  waits: another process")
+    assert shown(1) == ["2", "seed=1", "", "", "", "waits: another process"]
