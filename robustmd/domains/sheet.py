@@ -7,6 +7,7 @@ the sheet stays about as wide as a page. Sources and licences stand at its foot.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from robustmd.domains.domain import Domain, DomainSet
 from robustmd.errors import UserError
-from robustmd.fonts import NOTE, in_one_font
+from robustmd.fonts import NOTE, in_one_font, width
 
 SMALLEST, LARGEST = 64, 96  # sides of a picture on the sheet, in pixels
 WIDTH = 1000  # that the columns may take
@@ -25,7 +26,7 @@ GAP, CLASS_GAP, BAND_GAP, MARGIN = 3, 8, 16, 14
 NAME_WIDTH = 150
 FEW = 10  # columns that few classes are brought to
 SIZE, FOOT_SIZE = 11, 10  # of letters, in pixels
-LINE = 1.25  # height of a line, in sizes of its letters
+LINE, LETTER = 1.25, 0.62  # height of a line, and a letter's width, in sizes of the letters
 INK, GRAY = "#222222", "#777777"
 FORMS = {"png": 1, "pdf": 3}  # pixels of the file to a pixel of the sheet
 SEED = 0  # of the choice, whose places are the same in domains of one size
@@ -80,11 +81,11 @@ class _Sheet:
         self.data, self.shown, self.count = data, shown, count
         self.texts: list[tuple[float, float, str, int, str, str]] = []
         self.pictures: list[tuple[int, int, Image.Image]] = []
-        height, width = data.image_size
-        self.zoom = max(1, min(SMALLEST, side) // max(height, width))
-        shrink = min(1.0, side / (self.zoom * max(height, width)))
-        enlarged = self.zoom * shrink
-        self.picture_size = max(1, round(width * enlarged)), max(1, round(height * enlarged))
+        larger = max(data.image_size)
+        self.zoom = max(1, min(SMALLEST, side) // larger)
+        enlarged = self.zoom * min(1.0, side / (self.zoom * larger))
+        high, wide = (max(1, round(pixels * enlarged)) for pixels in data.image_size)
+        self.picture_size = wide, high
         names = [_wrapped(_words(d.name), SIZE, NAME_WIDTH) for d in shown]
         widest = max((_length(line, SIZE) for lines in names for line in lines), default=0)
         self.left = MARGIN + math.ceil(widest) + 10
@@ -190,24 +191,10 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _wrapped(text: str, size: int, width: float, most: int = 3) -> list[str]:
-    """The text in at most `most` lines of at most `width` pixels; … where something is cut."""
-    lines: list[str] = []
-    for word in text.split():
-        joined = f"{lines[-1]} {word}" if lines else word
-        if lines and _length(joined, size) <= width:
-            lines[-1] = joined
-        else:
-            lines.append(word)
-    if len(lines) > most:
-        lines = [*lines[: most - 1], f"{lines[most - 1]}…"]
-    return [_cut(line, size, width) for line in lines] or [""]
-
-
-def _cut(line: str, size: int, width: float) -> str:
-    while len(line) > 1 and _length(line, size) > width:
-        line = f"{line.rstrip('…')[:-1]}…"
-    return line
+def _wrapped(text: str, size: int, room: float, most: int = 3) -> list[str]:
+    """The text in at most `most` lines of about `room` pixels; … where something is cut."""
+    letters = room / (LETTER * size) * len(text) / max(1, width(text))
+    return textwrap.wrap(text, max(2, int(letters)), max_lines=most, placeholder="…") or [""]
 
 
 def _length(text: str, size: int) -> float:
