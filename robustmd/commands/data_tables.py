@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from robustmd.config.keys import described
@@ -28,7 +29,7 @@ def list_data_sets(data_dir: Path, console: Console) -> None:
         size, state, licence = "–", "–", "–"
         if (known := schema().at_hand(data_dir)) is not None:
             licence, count, there = known
-            size = _in_words(count) if count else "–"
+            size = decimal(count) if count else "–"
             parts = (f"{part} {'there' if there[part] else 'missing'}" for part in there)
             state = ", ".join(parts) or "in the package"
         table.add_row(name, what, size, state, licence)
@@ -49,7 +50,7 @@ def print_data_set(
         inputs = f"images of {width}×{height} RGB"
     console.print(
         f"\n{data.name}: {len(data)} domains, {data.labels_in_words}, {inputs}, "
-        f"{_in_words(_bytes(data))} prepared",
+        f"{decimal(_bytes(data))} prepared",
         soft_wrap=True,
     )
     console.print(_domains(data, unseen))
@@ -86,7 +87,7 @@ def _domains(data: DomainSet, unseen: Sequence[str]) -> Table:
             f"{domain.name} (unseen)" if domain.name in unseen else domain.name,
             *(f"{len(examples[s]):,}" if s in examples else "–" for s in splits),
             str(classes),
-            _in_words(_bytes([domain])),
+            decimal(_bytes([domain])),
             domain.verified or "not checked",
             domain.licence or "not known",
             domain.source,
@@ -129,13 +130,3 @@ def _duplicates(found: Sequence[Shared]) -> Iterator[str]:
             )
     if len(found) > MOST_PAIRS:
         yield f"  and {len(found) - MOST_PAIRS} more pairs of splits"
-
-
-def _in_words(count: int) -> str:
-    """Bytes in units of a thousand: 430 MB."""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.5:
-            return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

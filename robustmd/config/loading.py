@@ -10,8 +10,7 @@ import numpy as np
 
 from robustmd.config.settings import Config
 from robustmd.domains.domain import DomainSet
-from robustmd.domains.listing import few
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.registry import DataFacts
 
 Say = Callable[[str], None]
@@ -66,7 +65,7 @@ def with_own_labels(data: DomainSet, say: Say) -> DomainSet:
             there = len(data.classes) - len(lacking)
             notes.append(
                 f"data.labels=per_domain: loss and accuracy of domain {domain.name} are over "
-                f"its own {there} of {len(data.classes)} classes, without {few(lacking)}"
+                f"its own {there} of {len(data.classes)} classes, without {listed(lacking)}"
                 + (": its loss is 0 whatever the model says" if there == 1 else "")
             )
     notes = notes or ["data.labels=per_domain: every domain has all classes, so it changes nothing"]
@@ -90,7 +89,7 @@ def with_test_notes(data: DomainSet, trained: Collection[str], say: Say) -> Doma
     unknown = np.flatnonzero((np.sum(training, axis=0) == 0) & (tests > 0))
     notes = []
     if len(unknown):
-        shown = few([f"{data.classes[label]} ({tests[label]:,})" for label in unknown])
+        shown = listed([f"{data.classes[label]} ({tests[label]:,})" for label in unknown])
         notes.append(
             "tested (so many images) without a training image in any domain that trains, so hardly "
             f"ever told right: {shown}"
@@ -99,7 +98,7 @@ def with_test_notes(data: DomainSet, trained: Collection[str], say: Say) -> Doma
     if small:
         notes.append(
             f"fewer than {FEW_TESTED} test images, so that one moves the accuracy by more than 10 "
-            f"points: {few(small)}"
+            f"points: {listed(small)}"
         )
     return _with_notes(data, notes, say)
 

@@ -13,10 +13,10 @@ from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
 from robustmd.domains.examples import seeded_split
-from robustmd.domains.listing import LAYOUT, Listed, Listing, few, list_root, shown
+from robustmd.domains.listing import LAYOUT, Listed, Listing, list_root, shown
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 from robustmd.registry import DataFacts, Settings, data, key
 
 COLUMNS = Allowed(
@@ -90,7 +90,7 @@ class Folder(Settings):
             lacking = np.delete(listing.classes, there).tolist()
             if lacking and "label" not in self.group_by:
                 share = f"{len(lacking)} of {len(listing.classes)} classes"
-                notes.append(f"domain {name} lacks {share}: {few(lacking)}")
+                notes.append(f"domain {name} lacks {share}: {listed(lacking)}")
         if len(notes) > MOST_NOTES:
             more = len(notes) - MOST_NOTES + 1
             notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]

@@ -22,10 +22,10 @@ from robustmd.data_sets.imagenet import BREEDS, Breed
 from robustmd.domains.checksums import array_sha256, file_md5, stamp_of
 from robustmd.domains.domain import CC_BY_SA_4, Domain, DomainSet, Examples
 from robustmd.domains.examples import VARIANTS, Views
-from robustmd.domains.listing import Listed, Listing, few, shown
+from robustmd.domains.listing import Listed, Listing, shown
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.domains.published import fetch_missing, filled, origin
-from robustmd.errors import UserError, readable
+from robustmd.errors import UserError, listed, readable
 from robustmd.registry import DataFacts, Settings, data, key
 from robustmd.runs.lock import held
 
@@ -162,7 +162,7 @@ def _check_classes(domain: str, files: Iterable[Listed], breeds: Sequence[Breed]
     if lacking:
         raise UserError(
             f"domain {domain} has no image that can be read of {len(lacking)} classes and splits: "
-            f"{few(lacking)}; add them, or choose other classes with data.classes=[…]"
+            f"{listed(lacking)}; add them, or choose other classes with data.classes=[…]"
         )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from robustmd.domains.arrays import make_folder
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
-from robustmd.domains.listing import few
+from robustmd.errors import listed
 from robustmd.runs.files import write_atomically
 
 PROBE_BYTES = 1024
@@ -148,7 +148,7 @@ def duplicate_warnings(found: tuple[Shared, ...]) -> list[str]:
             f"{s.images:,} in {s.first} and {s.second}" for s in across
         ],
     }
-    return [f"{kind}: {few(places, SHOWN)}" for kind, places in kinds.items() if places]
+    return [f"{kind}: {listed(places, SHOWN)}" for kind, places in kinds.items() if places]
 
 
 def _key(data: DomainSet) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from robustmd.domains.checksums import Stamp, stamp_of
 from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.examples import SPLITS
-from robustmd.errors import UserError, printable, readable
+from robustmd.errors import UserError, listed, printable, readable
 
 LONGEST_NAME = 200
 UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's: controls, stray bytes, line breaks
@@ -76,7 +76,9 @@ class Listing:
                 alike.setdefault(seen.casefold(), []).append(ascii(name))
             same = [" and ".join(group) for group in alike.values() if len(group) > 1]
             if same:
-                notes.append(f"{kind} that differ in case or unseen characters only: {few(same)}")
+                notes.append(
+                    f"{kind} that differ in case or unseen characters only: {listed(same)}"
+                )
         return notes
 
     def text(self) -> str:
@@ -105,12 +107,6 @@ def checked_name(kind: str, name: str, where: str) -> str:
     return name
 
 
-def few(things: Sequence[str], most: int = 10) -> str:
-    """The first ten of a list, or so many, and how many more there are."""
-    more = f" and {len(things) - most:,} more" if len(things) > most else ""
-    return ", ".join(things[:most]) + more
-
-
 def list_root(root: Path) -> Listing:
     """The image files below `root`.
 
@@ -124,15 +120,15 @@ def list_root(root: Path) -> Listing:
     if walk.dangling:
         raise UserError(
             f"{where}: {len(walk.dangling):,} link(s) lead nowhere, where a domain or class may be "
-            f"meant: {few(walk.dangling)}; mend or remove them"
+            f"meant: {listed(walk.dangling)}; mend or remove them"
         )
     if walk.empty:
         raise UserError(
-            f"{where}: {len(walk.empty):,} folder(s) without an image: {few(walk.empty)}; fill or "
-            f"remove them (the layout is {LAYOUT})"
+            f"{where}: {len(walk.empty):,} folder(s) without an image: {listed(walk.empty)}; fill "
+            f"or remove them (the layout is {LAYOUT})"
         )
     passed_over = f"{len(walk.passed_over):,} passed over (no image by its name, or out of place): "
-    notes = [passed_over + few(walk.passed_over)] if walk.passed_over else []
+    notes = [passed_over + listed(walk.passed_over)] if walk.passed_over else []
     return Listing(root, root, files, notes)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from robustmd.domains.checksums import NO_FILE, stamp_of
 from robustmd.domains.examples import SPLITS
-from robustmd.domains.listing import Listed, Listing, checked_name, clean, few, shown
-from robustmd.errors import UserError
+from robustmd.domains.listing import Listed, Listing, checked_name, clean, shown
+from robustmd.errors import UserError, listed
 
 Row = dict[str, str]  # value by column
 
@@ -34,7 +34,7 @@ def list_manifest(manifest: Path, group_by: Sequence[str] = (), *, outside: bool
     def refuse(wrong: list[str], what: str) -> None:
         if wrong:
             count = f"{len(wrong):,} of {len(rows):,} rows"
-            raise UserError(f"{where}: {count} {what.format(few(wrong))}")
+            raise UserError(f"{where}: {count} {what.format(listed(wrong))}")
 
     empty = [f"line {line}" for line, row in rows.items() if not all(row[n] for n in needed)]
     refuse(empty, f"lack one of {', '.join(needed)}: {{}}")
@@ -72,7 +72,7 @@ def list_manifest(manifest: Path, group_by: Sequence[str] = (), *, outside: bool
         )
         for line, row in rows.items()
     ]
-    notes = [f"columns of the manifest that are not used: {few(others)}"] if others else []
+    notes = [f"columns of the manifest that are not used: {listed(others)}"] if others else []
     return Listing(manifest, manifest.parent, files, notes)
 
 

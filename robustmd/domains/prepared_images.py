@@ -15,9 +15,9 @@ import numpy as np
 from robustmd.domains.arrays import ArrayWriter
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import UnreadableError, decoded
-from robustmd.domains.listing import Listed, Listing, few, shown
+from robustmd.domains.listing import Listed, Listing, shown
 from robustmd.domains.store import Recipe, open_store
-from robustmd.errors import UserError
+from robustmd.errors import UserError, listed
 
 Say = Callable[[str], None]
 # Of the preparation: raise it when the same files give other arrays. It is part of the content, so
@@ -89,14 +89,14 @@ def notes_on_files(listing: Listing, prepared: Mapping[str, Prepared], skip: boo
     if found and not skip:
         raise UserError(
             f"{len(found):,} of {len(listing.files):,} images in {shown(listing.folder)} cannot be "
-            f"read: {few(found)}; mend or remove them, or leave them out with "
+            f"read: {listed(found)}; mend or remove them, or leave them out with "
             "data.skip_unreadable=true"
         )
-    notes = [f"{len(found):,} unreadable and left out: {few(found)}"] if found else []
+    notes = [f"{len(found):,} unreadable and left out: {listed(found)}"] if found else []
     if dim:
         notes.append(
-            f"{len(dim):,} of 16 bits whose values fit into 12, so nearly black: {few(dim)}; scale "
-            "them to 65,535 if they should not be"
+            f"{len(dim):,} of 16 bits whose values fit into 12, so nearly black: {listed(dim)}; "
+            "scale them to 65,535 if they should not be"
         )
     return notes
 

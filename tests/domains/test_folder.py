@@ -188,7 +188,7 @@ def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(
     for _ in range(2):  # the reasons are kept: the second time nothing is decoded
         with pytest.raises(UserError) as error:
             own.load()
-        one_line(error, "12 of 60 images", "a/x/00.png (empty, zero bytes)", "and 2 more")
+        one_line(error, "12 of 60 images", "a/x/00.png (empty, zero bytes)", "(12 in all)")
         one_line(error, "data.skip_unreadable=true")
         assert str(error.value).count("zero bytes") == 10
     data = own.load(skip_unreadable=True)

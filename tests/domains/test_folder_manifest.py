@@ -148,7 +148,7 @@ def test_missing_files_are_named_up_to_ten_and_counted(table: Load, one_line: On
     gone = [f"gone/{number}.png,a,x," for number in range(13)]
     with pytest.raises(UserError) as error:
         table(lines(*good(), *gone))
-    one_line(error, "13 of 33 rows name no file: gone/0.png (line 22)", "and 3 more")
+    one_line(error, "13 of 33 rows name no file: gone/0.png (line 22)", "(13 in all)")
     assert str(error.value).count("gone/") == 10
 
 
