@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 COMMANDS = {
     "train": "train a model; takes settings as key=value, -m for sweeps",
@@ -30,6 +31,17 @@ def make_parser(name: str, epilog: str = "", usage: str | None = None) -> argpar
         description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.",
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """Adds --out REPORT."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("report"),
+        metavar="REPORT",
+        help="folder for the report, made if it is not there (default: report)",
     )
 
 

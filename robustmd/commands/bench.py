@@ -47,8 +47,7 @@ def _run(args: argparse.Namespace) -> int:
     # torch takes seconds to load: not for --help
     import torch  # noqa: PLC0415
 
-    from robustmd.bench.study import effort_for, run_bench  # noqa: PLC0415
-    from robustmd.bench.tables import show  # noqa: PLC0415
+    from robustmd.bench.study import effort_for, run_bench, show  # noqa: PLC0415
     from robustmd.training.records import choose_device  # noqa: PLC0415
 
     if args.threads is not None:

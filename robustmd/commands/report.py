@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustmd.commands import make_parser
+from robustmd.commands import add_out, make_parser
 from robustmd.report.estimate import SPREADS
 
 EPILOG = """\
@@ -40,13 +40,7 @@ def parser() -> argparse.ArgumentParser:
         default=Path("outputs"),
         help="folder with the runs (default: outputs)",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("report"),
-        metavar="REPORT",
-        help="folder for the report, made if it is not there (default: report)",
-    )
+    add_out(parser)
     parser.add_argument("--data", metavar="NAME", help="report on this data set only")
     parser.add_argument(
         "--select",

@@ -27,7 +27,8 @@ class Group:
 
     `selected`: what of each run the numbers are of. `configurations`: how many of this method (for
     an individual model: and domain) were run on these domains, unfinished runs included.
-    `unfinished`: runs of this configuration that are not among `runs`, with the reason.
+    `unfinished`: runs of this configuration that are not among `runs`, with the reason; `said`:
+    what else must be known of them.
     """
 
     label: str
@@ -37,6 +38,7 @@ class Group:
     selected: tuple[Selected, ...]
     configurations: int = 1
     unfinished: tuple[Problem, ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -139,18 +141,18 @@ def sections(
     rule = selection or Selection()
     left_out: list[Problem] = []
     by_table: dict[_Key, list[Selected]] = defaultdict(list)
-    folders_of: dict[Path, _Key] = {}  # of one configuration each: a broken run belongs to its
+    table_in: dict[Path, _Key] = {}  # of one configuration each: a broken run belongs to its
     for run in sorted(runs, key=lambda one: one.path):
         selected = rule.select(run)
         if selected is None:
             left_out.append(Problem(run.path, rule.lacking, "run", run))
         else:
             by_table[table_of(run)].append(selected)
-            folders_of[run.path.parent] = table_of(run)
+            table_in[run.path.parent] = table_of(run)
     lost: dict[_Key | None, list[Problem]] = defaultdict(list)
     for problem in (*problems, *left_out):
         if problem.scope == "run":
-            known = folders_of.get(problem.path.parent)
+            known = table_in.get(problem.path.parent)
             lost[table_of(problem.run) if problem.run else known].append(problem)
     folders: set[str] = set()
     found: list[Section] = []
@@ -161,10 +163,9 @@ def sections(
         left_out += repeated
         own = [] if loss == CROSS_ENTROPY else [loss.words.removeprefix("mean ")]
         place = "-".join((data, *own, *(f"without-{name}" for name in unseen)))
-        place = folder_name(place, folders)
         named = " ".join((data, *(f"({name})" for name in own)))
         named += f" (unseen: {some_text(unseen)})" if unseen else ""
-        facts = clean(named), place, domains, groups, unfinished, unseen
+        facts = clean(named), folder_name(place, folders), domains, groups, unfinished, unseen
         found.append(Section(*facts, selection=rule))
     return tuple(found), tuple(left_out)
 

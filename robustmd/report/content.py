@@ -1,6 +1,6 @@
 """What a report says: all its numbers, before there is a file."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,13 +9,16 @@ import pandas as pd
 
 from robustmd.errors import UserError
 from robustmd.report.aggregate import Section, sections, table_of
-from robustmd.report.domains_table import domains_sheet, further_sheet
+from robustmd.report.domains_table import (
+    LeaveOneOut,
+    domains_sheet,
+    further_sheet,
+    leave_one_out,
+)
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair, choices_sheet, fair
-from robustmd.report.figures import FigureData, Vector
+from robustmd.report.figures import FigureData
 from robustmd.report.front import Front, front, front_sheet
-from robustmd.report.leave_one_out import LeaveOneOut, leave_one_out
-from robustmd.report.manifest import own_folders
 from robustmd.report.missing import Missing, missing_runs, missing_sheet
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
@@ -40,22 +43,6 @@ LEFT_OUT = {
     "directory": "passed over",
     "remark": "remark",
 }
-
-
-@dataclass(frozen=True)
-class DrawnFile:
-    """One figure of a section, as it lies in the report: <folder>/<name>.png and .pdf. `alt` is
-    what someone who cannot see it should know; `width` and `height` are pixels of the page, which
-    has it as `vector`, or as `png` where there is none."""
-
-    name: str
-    title: str
-    caption: str
-    alt: str
-    png: bytes
-    width: int
-    height: int
-    vector: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -127,13 +114,23 @@ class SectionReport:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `outputs` is resolved, `problems` are in the order of their paths."""
+    """All of it. `outputs` is resolved, `problems` are in the order of their paths; `files` are
+    those of a report that was written, README.md and index.html first."""
 
     outputs: Path
     out: Path
     sections: tuple[SectionReport, ...]
     leave_one_out: tuple[LeaveOneOut, ...]
     problems: tuple[Problem, ...]
+    files: tuple[Path, ...] = ()
+
+    @property
+    def page(self) -> Path:
+        return self.out / "README.md"
+
+    @property
+    def html(self) -> Path:
+        return self.out / "index.html"
 
 
 def table_files(table: Table) -> dict[str, Sequence[Sheet]]:
@@ -178,8 +175,11 @@ def make_report(
             f"{', '.join(there)}"
         )
     found = tuple(replace(section, asked=baseline, spread=spread) for section in found)
-    own = own_folders(out, (section.folder for section in found))
-    problems = _relevant((*collection.problems, *left_out), own, data)
+    problems = tuple(
+        problem
+        for problem in sorted((*collection.problems, *left_out), key=lambda one: one.path)
+        if data is None or problem.run is None or problem.run.data == data
+    )
     made = tuple(_section_report(section, left_out) for section in found)
     return Report(collection.outputs, out, made, leave_one_out(found), problems)
 
@@ -207,34 +207,22 @@ def _section_report(section: Section, left_out: Iterable[Problem]) -> SectionRep
     )
 
 
-def _relevant(
-    problems: Iterable[Problem], own: Container[Path], data: str | None
-) -> tuple[Problem, ...]:
-    """Without the report's `own` folders, which may lie in outputs and are no runs, and without
-    other data sets."""
-    return tuple(
-        problem
-        for problem in sorted(problems, key=lambda p: p.path)
-        if not (problem.scope == "directory" and problem.path in own)
-        and (data is None or problem.run is None or problem.run.data == data)
-    )
-
-
 def _nothing(
     collection: Collection, left_out: Sequence[Problem], outputs: Path, data: str | None
 ) -> str:
+    """Why there is no report."""
     if collection.runs and not left_out:
         names = ", ".join(sorted({clean(run.data) for run in collection.runs}))
         return f"--data {data}: {outputs} has no finished run of it; there are runs of: {names}"
-    advice = "make some with `robustmd train -m method=even,opt seed=0,1`"
     problems = [*left_out, *collection.problems]
-    if not problems:
-        return f"{outputs}: no runs in it; {advice}"
-    where, why = relative(problems[0].path, collection.outputs), problems[0].reason
-    return (
-        f"{outputs}: no finished run that the report can take among the {len(problems)} "
-        f"directories found (first: {clean(where)}: {clean(why)}); {advice}"
-    )
+    found = "no runs in it"
+    if problems:
+        where, why = relative(problems[0].path, collection.outputs), problems[0].reason
+        found = (
+            f"no finished run that the report can take among the {len(problems)} directories "
+            f"found (first: {clean(where)}: {clean(why)})"
+        )
+    return f"{outputs}: {found}; make some with `robustmd train -m method=even,opt seed=0,1`"
 
 
 def relative(path: Path, outputs: Path) -> str:

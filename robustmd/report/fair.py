@@ -8,6 +8,7 @@ and training but for what may be tuned. The test set chooses nothing.
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from robustmd.report.run_list import total_seconds
 from robustmd.report.selection import Selected
 from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
 from robustmd.report.sheet import Cell, Column, Row, Sheet, csv_sheet, field, make_sheet
-from robustmd.report.table import Row as Result
 from robustmd.report.table import Table, build_table
 from robustmd.runs.run import Run
 
@@ -72,14 +72,16 @@ class Tuned:
 
 @dataclass(frozen=True, eq=False)
 class Fair:
-    """`methods` are in the table, `references` (individual models) in the budget alone; `others`
-    counts runs with a validation split on other ground, which are in neither."""
+    """`budgets`: those of individual models, which are not in the table, come last; `others` counts
+    runs with a validation split on other ground, which are in neither."""
 
-    methods: tuple[Tuned, ...]
-    references: tuple[Tuned, ...]
     table: Table
-    comparisons: tuple[Comparison, ...]
+    budgets: tuple[Tuned, ...]
     others: int
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return comparisons(self.table.section)
 
     @property
     def paired(self) -> Sheet:
@@ -103,23 +105,14 @@ def fair(section: Section) -> Fair | None:
     grounds = [_of_same_bytes(found) for _, found in tries.groupby("ground", sort=False)]
     members = max(filter(_has_contest, grounds), key=len, default=tries[:0])
     budgets = [_tuned(pool) for _, pool in members.groupby("pool", sort=False)]
-    methods = [one for one in budgets if one.domain is None]
-    chosen = [one for one in methods if one.choices]
+    budgets.sort(key=lambda one: one.domain is not None)
+    chosen = [one for one in budgets if one.domain is None and one.choices]
     if not chosen:
         return None
-    ground = members["ground"].iloc[0]
-    own = replace(section, groups=tuple(_group(one, ground) for one in chosen), unfinished=())
-    table = build_table(own)
-    rows = {row.label: row for row in table.rows if not row.published}
     most = max(one.configurations for one in chosen)
-    kept = tuple(_warned(rows[one.label], one, most) for one in chosen)
-    return Fair(
-        tuple(methods),
-        tuple(one for one in budgets if one.domain is not None),
-        replace(table, rows=kept, about=ABOUT),
-        comparisons(own),
-        len(tries) - len(members),
-    )
+    groups = tuple(_group(one, members["ground"].iloc[0], most) for one in chosen)
+    own = replace(section, groups=groups, unfinished=())
+    return Fair(build_table(own, ABOUT), tuple(budgets), len(tries) - len(members))
 
 
 def _tries(section: Section) -> pd.DataFrame:
@@ -131,13 +124,9 @@ def _tries(section: Section) -> pd.DataFrame:
         if "val" in one.splits
     ]
     lost = [problem.run for problem in section.unfinished if problem.run is not None]
-    others = [_facts(run, settings, None) for run in lost if _has_val(settings := settings_of(run))]
-    return pd.DataFrame([*finished, *others])
-
-
-def _has_val(settings: Settings) -> bool:
-    share = settings.get("data.validation")
-    return isinstance(share, float) and share > 0
+    others = (_facts(run, settings_of(run), None) for run in lost)
+    with_split = [one for one in others if one["settings"].get("data.validation") not in (None, 0)]
+    return pd.DataFrame([*finished, *with_split])
 
 
 def _facts(run: Run, settings: Settings, selected: Selected | None) -> dict[str, Any]:
@@ -187,8 +176,8 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
         elif math.isinf(tried["loss"].min()):
             left_out.append(f"seed {seed} is not in it: all configurations diverged")
         else:
-            tried = tried.sort_values("configuration", key=_order)
-            best = tried.loc[tried["loss"].idxmin()]
+            of_equals = tried["configuration"].map(lambda one: str(sorted(one.items())))
+            best = tried.loc[tried["loss"][of_equals.sort_values().index].idxmin()]
             said = clean(describe(best["settings"], keys))
             choices.append(Choice(best["selected"], said, float(best["loss"])))
     label = clean(run.label if prior is None else f"{run.label} prior={prior}")
@@ -196,22 +185,14 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
     return Tuned(label, method, domain, prior, pool, count, *found)
 
 
-def _order(configurations: pd.Series) -> pd.Series:
-    return configurations.map(lambda one: str(sorted(one.items())))
-
-
-def _group(one: Tuned, ground: Settings) -> Group:
-    """A row of chosen runs. Its settings are the ground, so that it pairs with even's."""
+def _group(one: Tuned, ground: Settings, most: int) -> Group:
+    """A row of chosen runs, with what is unlike in its budget. Its settings are the ground, so that
+    it pairs with even's."""
     settings = Settings({**ground, "method.name": one.method, PRIOR: one.prior})
-    selected = tuple(choice.selected for choice in one.choices)
-    return Group(one.label, one.method, None, settings, selected, one.configurations)
-
-
-def _warned(row: Result, one: Tuned, most: int) -> Result:
-    """The row with what is unlike in its budget."""
-    count = one.configurations
+    selected, count = tuple(choice.selected for choice in one.choices), one.configurations
     unequal = [f"{count} configurations, while another method has {most}"] if count < most else []
-    return replace(row, warnings=(*row.warnings, *unequal, *one.left_out))
+    said = (*unequal, *one.left_out)
+    return Group(one.label, one.method, None, settings, selected, count, said=said)
 
 
 def budget_sheet(found: Fair) -> Sheet:
@@ -229,27 +210,21 @@ def budget_sheet(found: Fair) -> Sheet:
         field("seconds", seconds, kind="number"),
         field("chosen by worst validation loss", chosen_text, kind="long"),
     ]
-    methods = (*found.methods, *found.references)
-    name = "budget and choices of the fair protocol"
-    return make_sheet(name, methods, fields, caption=_budget_caption(found))
-
-
-def _budget_caption(found: Fair) -> str:
-    """What the budget counts."""
-    text = (
+    caption = (
         "Budget of the fair protocol: configurations (cfg), runs over all seeds, those of them "
         "that diverged or did not end, seconds of all from start to end (≥: not every run wrote "
         "its time down), and what each seed chose; of equals the first. A run that diverged counts "
         "as tried."
     )
-    if found.references:
-        text += " Individual models are not compared: regret takes f* from them."
+    if found.budgets[-1].domain is not None:
+        caption += " Individual models are not compared: regret takes f* from them."
     if found.others:
-        text += (
+        caption += (
             f" {found.others} more runs have a validation split and differ in data, backbone or "
             "training: they are not in it."
         )
-    return text
+    name = "budget and choices of the fair protocol"
+    return make_sheet(name, found.budgets, fields, caption=caption)
 
 
 def chosen_text(one: Tuned) -> str:
@@ -303,7 +278,8 @@ def choices_sheet(found: Fair) -> Sheet:
             "iterations": " ".join(map(str, choice.selected.iterations("val"))),
             **{column.name: column.of(choice.selected) for column in found.table.columns},
         }
-        for one in found.methods
+        for one in found.budgets
+        if one.domain is None
         for choice in one.choices
     ]
     return csv_sheet("choices of the fair protocol", rows)

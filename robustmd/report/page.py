@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.content import DrawnFile, Report, SectionReport, problems_sheet
+from robustmd.report.content import Report, SectionReport, problems_sheet
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
+from robustmd.report.figures import Drawing
 from robustmd.report.figures.examples import licences_of, may_be_shown
 from robustmd.report.figures.lines import thinned
 from robustmd.report.names import MOST_NAMED, clean, domains_text, is_many, some_text
@@ -36,7 +37,7 @@ CONFIG_LINES, LOG_LINES = 200, 12
 MOST_POINTS = 25  # of a line
 WIDTH, HEIGHT = 320, 80  # of a curve's plane
 
-Figures = Mapping[str, Sequence[DrawnFile]]
+Figures = Mapping[str, Sequence[Drawing]]
 
 
 def page_markdown(report: Report, figures: Figures) -> str:

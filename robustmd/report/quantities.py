@@ -132,9 +132,8 @@ def table_quantities(domains: Sequence[str], runs: Sequence[Run] = ()) -> tuple[
     of `runs` are not of one size. Last the test accuracy of the domains that they kept out."""
     by_domain = [replace(one, domain=domain) for domain in domains for one in PAPERS]
     # Acc_w as in the paper, and the worst training loss, which it plots
-    of_all: Sequence[Quantity] = (*PAPERS[1:], *PAPERS[:1], MEAN_TEST_ACCURACY)
-    if is_many(domains):
-        of_all = summary_quantities()
+    few = (*PAPERS[1:], *PAPERS[:1], MEAN_TEST_ACCURACY)
+    of_all = summary_quantities() if is_many(domains) else few
     sizes = ({run.final["train"][name].examples for name in run.domains} for run in runs)
     adjusted = [ADJUSTED_TEST_ACCURACY] if any(len(found) > 1 for found in sizes) else []
     unseen = unseen_quantities(runs[0].unseen if runs else ())

@@ -1,45 +1,27 @@
-"""From a folder of runs to a folder with tables, figures and pages."""
+"""From a folder of runs to a folder with tables, figures and pages. What an earlier report left
+there is known by its list, and removed where it is still as it was written."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from robustmd.errors import UserError
 from robustmd.report.compare import TreeComparison, compare_markdown, compare_trees, pairings_sheet
-from robustmd.report.content import (
-    DrawnFile,
-    Report,
-    SectionReport,
-    make_report,
-    table_files,
-)
+from robustmd.report.content import Report, SectionReport, make_report, table_files
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures import draw_all, image_bytes, in_parts, shown_size
-from robustmd.report.manifest import LIST, list_text, remove_stale
+from robustmd.report.figures import Drawing, draw_all, image_bytes, in_parts
 from robustmd.report.page import page_html, page_markdown
 from robustmd.report.renderers import FILES, to_csv
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet
 from robustmd.runs.files import write_atomically
-from robustmd.runs.reader import Problem
+from robustmd.runs.untrusted import Unreadable, read_text
 
-
-@dataclass(frozen=True)
-class Written:
-    """A written report: its numbers, its pages, and all its files."""
-
-    report: Report
-    page: Path
-    html: Path
-    files: tuple[Path, ...]
-
-    @property
-    def sections(self) -> tuple[SectionReport, ...]:
-        return self.report.sections
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        return self.report.problems
+LIST = "files.sha256"  # as `sha256sum` writes it: anybody can check a report that was passed on
+_LINE = re.compile(r"([0-9a-f]{64})  ((?:\w[\w.-]*/)?\w[\w.-]*)", re.ASCII)
 
 
 def write_report(
@@ -50,7 +32,7 @@ def write_report(
     selection: Selection | None = None,
     spread: SpreadKind = "std",
     baseline: str | None = None,
-) -> Written:
+) -> Report:
     """Writes `<out>/README.md`, `<out>/index.html` and, for each data set, `<out>/<data>/` with the
     tables, the paired differences, the regrets, the compute, runs.csv and every figure that the
     runs allow. Each file is replaced whole; what an earlier report wrote in `out` and this
@@ -68,22 +50,23 @@ def write_report(
     Raises:
         UserError: no finished run in `outputs`, none of `baseline`, or `out` cannot be written.
     """
-    rule = selection or Selection()
+    rule, earlier = selection or Selection(), _earlier_files(out)
     report = make_report(outputs, out, data, selection=rule, spread=spread, baseline=baseline)
+    report = _without_own(report, earlier)
     written: list[Path] = []
-    figures: dict[str, list[DrawnFile]] = {}
+    figures: dict[str, list[Drawing]] = {}
     for one in report.sections:
         written += _write_tables(out / one.section.folder, one.sheets)
-        figures[one.section.folder], images = _figures(one, out / one.section.folder)
-        written += images
+        figures[one.section.folder] = _draw(one, out / one.section.folder, written)
     for table in report.leave_one_out:
         written += _write_tables(out / table.section.folder, table_files(table))
-    page_path = _write(out / "README.md", page_markdown(report, figures))
-    html_path = _write(out / "index.html", page_html(report, figures))
-    every = (page_path, html_path, *written)
-    remove_stale(out, every)
-    _write(out / LIST, list_text(out, every))
-    return Written(report, page_path, html_path, every)
+    write(report.page, page_markdown(report, figures))
+    write(report.html, page_html(report, figures))
+    every = (report.page, report.html, *written)
+    files = {path.relative_to(out).as_posix(): path for path in every}
+    _remove_stale(out, earlier, files)
+    write(out / LIST, "".join(f"{_digest(files[name])}  {name}\n" for name in sorted(files)))
+    return replace(report, files=every)
 
 
 def write_comparison(
@@ -94,30 +77,31 @@ def write_comparison(
     found = compare_trees(a, b, selection, data)
     csv = to_csv(pairings_sheet(found.pairings))
     contents = {"compare.md": compare_markdown(found), "compare.csv": csv}
-    return found, tuple(_write(out / name, text) for name, text in contents.items())
+    return found, tuple(write(out / name, text) for name, text in contents.items())
 
 
 def _write_tables(folder: Path, tables: Mapping[str, Sequence[Sheet]]) -> list[Path]:
     """{file: its tables}, each in the format that the file's name ends with."""
     texts = {name: map(FILES[name.rpartition(".")[2]], sheets) for name, sheets in tables.items()}
-    return [_write(folder / name, "\n".join(parts)) for name, parts in texts.items()]
+    return [write(folder / name, "\n".join(parts)) for name, parts in texts.items()]
 
 
-def _figures(one: SectionReport, folder: Path) -> tuple[list[DrawnFile], list[Path]]:
-    """Draws and writes one figure after the other, so that few are in memory at once."""
-    drawn, files = [], []
-    for figure in draw_all(one):
-        png = image_bytes(figure.figure, "png")
-        words = (figure.name, figure.title, figure.caption, figure.alt)
-        files.append(_write(folder / f"{figure.name}.png", png))
-        files.append(_write(folder / f"{figure.name}.pdf", image_bytes(figure.figure, "pdf")))
-        size = shown_size(figure.figure)
-        own = in_parts(figure.figure, f"{one.section.folder}-{figure.name}")
-        drawn.append(DrawnFile(*words, png, *size, own))
-    return drawn, files
+def _draw(one: SectionReport, folder: Path, written: list[Path]) -> list[Drawing]:
+    """Draws and writes one figure after the other, so that few are in memory at once; adds their
+    files to `written`."""
+    drawn = []
+    for made in draw_all(one):
+        png = image_bytes(made.figure, "png")
+        written.append(write(folder / f"{made.name}.png", png))
+        written.append(write(folder / f"{made.name}.pdf", image_bytes(made.figure, "pdf")))
+        parts = in_parts(made.figure, f"{one.section.folder}-{made.name}")
+        drawn.append(replace(made, png=png, vector=parts))
+        made.figure.clear()
+    return drawn
 
 
-def _write(path: Path, content: str | bytes) -> Path:
+def write(path: Path, content: str | bytes) -> Path:
+    """Replaces the file whole; makes its folder. Raises `UserError`."""
     body = content.encode("utf-8") if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,3 +111,41 @@ def _write(path: Path, content: str | bytes) -> Path:
             f"{path}: cannot be written ({error.strerror}); name another folder with --out"
         ) from None
     return path
+
+
+def _earlier_files(out: Path) -> Mapping[str, str]:
+    """{name below `out`: sha256} of the report that is there; {} where there is none. A list that
+    somebody else wrote can name nothing outside `out`."""
+    try:
+        text = read_text(out / LIST)
+    except Unreadable:
+        return {}
+    return {found[2]: found[1] for line in text.splitlines() if (found := _LINE.fullmatch(line))}
+
+
+def _without_own(report: Report, earlier: Iterable[str]) -> Report:
+    """The folders that this report has, or an earlier one had, may lie in outputs and are no runs
+    that were passed over."""
+    names = {name.partition("/")[0] for name in earlier if "/" in name}
+    names |= {one.section.folder for one in report.sections}
+    whole = report.out.resolve()
+    own = {whole, *(whole / name for name in names)}
+    kept = (one for one in report.problems if one.scope != "directory" or one.path not in own)
+    return replace(report, problems=tuple(kept))
+
+
+def _remove_stale(out: Path, earlier: Mapping[str, str], kept: Iterable[str]) -> None:
+    """Removes what the earlier report wrote and this one did not, and folders that are empty then.
+    A file that was changed since, or that lies behind a symbolic link, stays."""
+    for name in earlier.keys() - set(kept):
+        path = out / name
+        with contextlib.suppress(OSError):
+            linked = path.is_symlink() or (path.parent != out and path.parent.is_symlink())
+            if path.is_file() and not linked and _digest(path) == earlier[name]:
+                path.unlink()
+                if path.parent != out:
+                    path.parent.rmdir()  # only where nothing else is in it
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -4,7 +4,7 @@ No rule looks at the test set: `final` and `last5` look at nothing, `best-val` a
 split alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,6 @@ WORDS = {
 }
 WORST_LOSS = BestBy.of("worst_loss")
 History = Mapping[str, Series]
-Rule = Callable[[History, str], dict[str, Series]]
 
 
 @dataclass(frozen=True)
@@ -132,13 +131,11 @@ class Selection:
     @property
     def lacking(self) -> str:
         """Why a run is left out that the rule can say nothing of."""
-        metric = self.by.metric
-        known = metric in MEASURED
-        lacks = "" if known else f" with {metric}"
-        training = "data.validation=0.1" + ("" if known else f" evaluation.metrics=[{metric}]")
+        metric, known = self.by.metric, self.by.metric in MEASURED
+        lacks, more = ("", "") if known else (f" with {metric}", f" evaluation.metrics=[{metric}]")
         return (
             f"--select best-val needs a validation split{lacks} and this run has none: train with "
-            f"{training}, or choose another rule"
+            f"data.validation=0.1{more}, or choose another rule"
         )
 
     def select(self, run: Run) -> Selected | None:
@@ -147,14 +144,14 @@ class Selection:
         The averaged model's splits are selected by themselves, and left out where the rule has
         nothing to go by.
         """
-        rule = _best_val(run, self.by) if self.name == "best-val" else _RULES[self.name]
         last = {name: s for name, s in run.history.items() if not name.endswith(AVERAGED)}
         averaged = {name: s for name, s in run.history.items() if name.endswith(AVERAGED)}
-        chosen = rule(last, "val")
-        if not chosen:
-            return None
-        chosen |= rule(averaged, f"val{AVERAGED}")
-        return Selected(run, chosen, _unseen(run, chosen))
+        if self.name == "best-val":
+            chosen = _best(run, self.by, last, "val")
+            chosen |= _best(run, self.by, averaged, f"val{AVERAGED}") if chosen else {}
+        else:
+            chosen = _last({**last, **averaged}, 1 if self.name == "final" else WINDOW)
+        return Selected(run, chosen, _unseen(run, chosen)) if chosen else None
 
 
 def _unseen(run: Run, chosen: History) -> Selected | None:
@@ -167,38 +164,30 @@ def _unseen(run: Run, chosen: History) -> Selected | None:
     return Selected(of_them, {name: part for name, part in found.items() if len(part.iterations)})
 
 
-def _final(history: History, _: str) -> dict[str, Series]:
-    return {split: s.at(s.iterations[-1:]) for split, s in history.items() if len(s.iterations)}
-
-
-def _last5(history: History, _: str) -> dict[str, Series]:
-    """Of the last five measurements after training began those that are whole."""
+def _last(history: History, count: int) -> dict[str, Series]:
+    """Of the last so many measurements after training began those that are whole."""
     found = {}
     for split, series in history.items():
         made = sorted({*map(int, series.iterations), *series.dropped} - {0})
-        part = series.at(np.array(made[-WINDOW:], np.int64))
+        part = series.at(np.array(made[-count:], np.int64))
         if len(part.iterations):
             found[split] = part
     return found
 
 
-def _best_val(run: Run, by: BestBy) -> Rule:
+def _best(run: Run, by: BestBy, history: History, validation: str) -> dict[str, Series]:
     """argmin_t of `by` on validation (max_k f_k(W_t)), the earliest of equals, where all splits
     were measured."""
-
-    def best(history: History, validation: str) -> dict[str, Series]:
-        if validation not in history:
-            return {}
-        common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
-        candidates = history[validation].at(np.array(sorted(common), np.int64))
-        values, better = _values_by(run, candidates, validation, by)
-        costs = np.empty(0) if values is None else by.cost(values, better)
-        if not np.isfinite(costs).any():
-            return {}
-        chosen = candidates.iterations[[int(costs.argmin())]]
-        return {split: series.at(chosen) for split, series in history.items()}
-
-    return best
+    if validation not in history:
+        return {}
+    common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
+    candidates = history[validation].at(np.array(sorted(common), np.int64))
+    values, better = _values_by(run, candidates, validation, by)
+    costs = np.empty(0) if values is None else by.cost(values, better)
+    if not np.isfinite(costs).any():
+        return {}
+    chosen = candidates.iterations[[int(costs.argmin())]]
+    return {split: series.at(chosen) for split, series in history.items()}
 
 
 def _values_by(
@@ -210,11 +199,10 @@ def _values_by(
         return candidates.values(by.metric), METRICS[by.metric].better
     recorded = {metric.name: metric for metric in further_metrics(run.summary)}
     metric = METRICS.get(by.metric) or recorded.get(by.metric)
-    found = _further(run, split, map(int, candidates.iterations)).get(by.metric)
-    return (found if metric else None), (metric.better if metric else "smaller")
-
-
-_RULES: Mapping[str, Rule] = {"final": _final, "last5": _last5}
+    if metric is None:
+        return None, "smaller"
+    found = _further(run, split, map(int, candidates.iterations))
+    return found.get(by.metric), metric.better
 
 
 def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:

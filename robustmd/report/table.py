@@ -121,14 +121,16 @@ class Table:
         return self.sheet.arranged(order)
 
 
-def build_table(section: Section) -> Table:
-    """The table of one section: our groups, then the paper's rows where it has this data set."""
+def build_table(section: Section, about: str = "") -> Table:
+    """The table of one section: our groups, then the paper's rows where it has this data set; with
+    something to say `about` it our last models alone."""
     columns = table_quantities(section.domains, section.runs)
-    rows = [row for group in section.groups for row in _rows(group, columns)]
-    for method, printed in published_rows(section.data, section.domains):
+    of_groups = [_rows(group, columns) for group in section.groups]
+    rows = [row for found in of_groups for row in found[: 1 if about else None]]
+    for method, printed in () if about else published_rows(section.data, section.domains):
         unknown = (None,) * (len(columns) - len(printed))
         rows.append(Row(method, (), (*printed, *unknown), published=True))
-    return Table(section, columns, tuple(rows))
+    return Table(section, columns, tuple(rows), about)
 
 
 def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
@@ -144,7 +146,7 @@ def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
         )
         for label, quantities in measured_as(group, columns)
     ]
-    warnings = (*messages(group.runs, "warnings"), *other_warnings(group))
+    warnings = (*messages(group.runs, "warnings"), *other_warnings(group), *group.said)
     rows[0] = replace(rows[0], warnings=warnings, notes=messages(group.runs, "notes"))
     return rows
 

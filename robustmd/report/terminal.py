@@ -10,11 +10,10 @@ from rich.text import Text
 
 from robustmd.console import make_console
 from robustmd.report.compare import TreeComparison, compare_lines
-from robustmd.report.content import problems_sheet
+from robustmd.report.content import Report, problems_sheet
 from robustmd.report.names import clean, domains_text
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.renderers import to_terminal
-from robustmd.report.report import Written
 from robustmd.report.sheet import WARNED, Sheet
 from robustmd.report.table import Table
 
@@ -22,10 +21,10 @@ SHOWN_PROBLEMS = 20
 ANY_WIDTH = 10_000  # a terminal may fold a line, but no number is cut
 
 
-def show(result: Written, stream: TextIO) -> None:
+def show(report: Report, stream: TextIO) -> None:
     """Prints the tables, what was left out and where the files lie; with colours only where
     `stream` is a terminal."""
-    console, report = make_console(stream, ANY_WIDTH), result.report
+    console = make_console(stream, ANY_WIDTH)
     for kept_out in report.leave_one_out:
         _block(console, f"{kept_out.section.data}: leave one domain out", [kept_out.worst_first])
     for one in report.sections:
@@ -38,7 +37,7 @@ def show(result: Written, stream: TextIO) -> None:
         title = f"Left out or remarked on: {len(report.problems)}"
         first = replace(report, problems=report.problems[:SHOWN_PROBLEMS])
         _block(console, title, [problems_sheet(first)])
-    _print(console, [f"Page: {result.html}", f"Text: {result.page}"])
+    _print(console, [f"Page: {report.html}", f"Text: {report.page}"])
 
 
 def show_comparison(found: TreeComparison, files: Sequence[Path], stream: TextIO) -> None:

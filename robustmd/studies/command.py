@@ -3,12 +3,11 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from robustmd.commands import make_parser
+from robustmd.commands import add_out, make_parser
 from robustmd.errors import UserError
 
 if TYPE_CHECKING:
@@ -67,7 +66,10 @@ class Study:
             raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from error
         workers = 1 if args.quick else os.cpu_count() or 1
         found = self.load()(Order(range(number), args.quick, workers))
-        _write(folder, found.files)
+        from robustmd.report.report import write  # noqa: PLC0415 - --help loads no matplotlib
+
+        for name, content in found.files.items():
+            write(folder / name, content)
         for line in found.words:
             say(line)
         for line in found.violations:
@@ -83,13 +85,7 @@ class Study:
             f"{self.writes}\nexamples:\n  robustmd {name} --out report\n"
             f"  robustmd {name} --out /tmp/look --quick\n",
         )
-        parser.add_argument(
-            "--out",
-            type=Path,
-            default=Path("report"),
-            metavar="REPORT",
-            help="folder for the report, made if it is not there (default: report)",
-        )
+        add_out(parser)
         parser.add_argument(
             "--seeds",
             type=int,
@@ -98,15 +94,6 @@ class Study:
         )
         parser.add_argument("--quick", action="store_true", help=self.quick)
         return parser
-
-
-def _write(folder: Path, contents: Contents) -> None:
-    for name, content in contents.items():
-        file = folder / name
-        try:
-            file.write_bytes(content.encode() if isinstance(content, str) else content)
-        except OSError as error:
-            raise UserError(f"{file}: cannot be written ({error.strerror})") from error
 
 
 def say(line: str) -> None:
@@ -123,17 +110,3 @@ def images(figures: Mapping[str, "Figure"]) -> Contents:
         for name, figure in figures.items()
         for kind in ("png", "pdf")
     }
-
-
-def markdown_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()
-) -> str:
-    """A pipe table; the columns `numbers` are aligned right, all but the first by default."""
-    right = numbers or range(1, len(head))
-    align = ["---:" if place in right else "---" for place in range(len(head))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, align, *rows))
-
-
-def signed(value: float, decimals: int) -> str:
-    """ "−0.500", with a minus sign."""
-    return f"{value:.{decimals}f}".replace("-", "−")

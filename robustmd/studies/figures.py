@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from robustmd.registry import METHODS
+from robustmd.report.figures.drawing import add_legend, grid
 from robustmd.report.style import COLOURS, figure_style, place_style
 from robustmd.studies.planted.methods import FAMILIES, REFERENCE, Method
 
 if TYPE_CHECKING:
     from robustmd.studies.planted.domains import Factor
     from robustmd.studies.planted.runs import Results
-    from robustmd.studies.theory.table import Row
+    from robustmd.studies.theory.study import Row
 
 BLACK, BLUE, ORANGE, _, PINK = COLOURS[:5]
 PLANTED = {
@@ -35,22 +35,17 @@ def regret_bound(curve: pd.DataFrame, title: str) -> Figure:
     plain = curve["regret_bound"].iloc[0]
     ((c, best),) = curve.loc[curve["note"] == "c*", ["c", "regret_bound"]].to_numpy()
     with figure_style():
-        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
-        axis = figure.subplots()
+        figure, (axis,) = grid(title, 1, 1, (5.0, 3.0))
         drawn = curve.iloc[1:]
-        axis.plot(
-            drawn["c"], drawn["regret_bound"], color=BLUE, linewidth=1.8, label="step 1/(λ(t + c))"
-        )
+        label = "step 1/(λ(t + c))"
+        axis.plot(drawn["c"], drawn["regret_bound"], color=BLUE, linewidth=1.8, label=label)
         level = f"plain step 1/(λt): {plain:,.0f}"
         axis.axhline(plain, color=BLACK, linestyle="--", linewidth=1.2, label=level)
         label = f"c* = {c:,.0f}: {best:,.0f} ({best / plain:.2f} of it)"
         axis.plot(c, best, "o", color=ORANGE, markersize=7, label=label, linestyle="none")
-        axis.set_xscale("log")
+        axis.set(xscale="log", xlabel="constant c", ylabel="bound on the regret after T steps")
         axis.set_ylim(bottom=0)
         axis.yaxis.set_major_formatter("{x:,.0f}")
-        axis.set_xlabel("constant c")
-        axis.set_ylabel("bound on the regret after T steps")
-        axis.set_title(title)
         axis.legend(loc="lower left")
     return figure
 
@@ -62,20 +57,14 @@ def convergence(rows: Sequence[Row], columns: int = 4) -> Figure:
     The dashed line is the proved rate through the first mean: the measure should not fall more
     slowly. The dotted one is the proved bound itself, with the problem's constants.
     """
-    lines = math.ceil(len(rows) / columns)
     with figure_style():
-        figure = Figure(figsize=(2.75 * columns, 2.55 * lines + 0.4), layout="constrained")
-        axes = figure.subplots(lines, columns, squeeze=False).flatten()
+        figure, axes = grid("", len(rows), columns, (2.75, 2.55))
         handles: dict[str, Any] = {}
-        for axis, row in zip(axes, rows, strict=False):
+        for axis, row in zip(axes, rows, strict=True):
             _convergence_panel(axis, row)
-            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-                handles.setdefault(label, handle)
-        for axis in axes[len(rows) :]:
-            axis.set_axis_off()
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside lower center", ncols=len(handles)
-        )
+            made, labels = axis.get_legend_handles_labels()
+            handles |= dict(zip(labels, made, strict=True))
+        add_legend(figure, handles)
     return figure
 
 
@@ -108,9 +97,8 @@ def planted(results: Results, measure: str) -> Figure:
     factors, families = results.factors, _families(results)
     with figure_style():
         figure = Figure(figsize=(2.5 * len(factors) + 1.6, 8.6), layout="constrained")
-        axes = figure.subplots(
-            len(families), len(factors), sharey=True, sharex="col", squeeze=False
-        )
+        shape = len(families), len(factors)
+        axes = figure.subplots(*shape, sharey=True, sharex="col", squeeze=False)
         for row, (title, methods) in zip(axes, families.items(), strict=True):
             for axis, factor in zip(row, factors, strict=True):
                 _planted_panel(axis, results, factor, methods, measure)
@@ -128,16 +116,15 @@ def planted_noise(results: Results, factor: Factor) -> Figure:
     """Weight, worst case, worst excess and clean test loss against one domain's label noise, for
     even and the ascents."""
     *_, plain, regularised = _families(results).values()
-    methods = [*plain, *regularised[1:]]
+    measures = ("weight", "suboptimality", "excess", "clean")
     with figure_style():
-        figure = Figure(figsize=(11.5, 3.4), layout="constrained")
-        axes = figure.subplots(1, 4)
-        for axis, measure in zip(axes, ("weight", "suboptimality", "excess", "clean"), strict=True):
-            _planted_panel(axis, results, factor, methods, measure)
+        figure, axes = grid("", 4, 4, (2.9, 2.9))
+        for axis, measure in zip(axes, measures, strict=True):
+            _planted_panel(axis, results, factor, [*plain, *regularised[1:]], measure)
             axis.set_ylabel(PLANTED[measure])
         figure.supxlabel(factor.label, fontsize=9)
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(methods))
+        add_legend(figure, dict(zip(labels, handles, strict=True)))
         _settle(figure)
     return figure
 

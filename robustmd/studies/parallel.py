@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from itertools import starmap
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -31,15 +32,10 @@ def side_by_side(
 ) -> Iterator[Result]:
     """job(*arguments[0]), job(*arguments[1]), … in order; workers = 1: in this process."""
     if workers == 1:
-        for given in arguments:
-            yield job(*given)
+        yield from starmap(job, arguments)
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-    try:
-        for order in [pool.submit(job, *given) for given in arguments]:
-            yield order.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(job, *zip(*arguments, strict=True))
 
 
 @contextmanager

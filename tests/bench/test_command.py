@@ -11,13 +11,6 @@ from robustmd.bench.contenders import Workload
 from robustmd.cli import main
 
 
-def test_help_names_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["bench", "--help"])
-    assert stop.value.code == 0
-    assert "naive loop" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

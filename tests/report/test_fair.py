@@ -58,7 +58,7 @@ def fair_of(section_of):
 
 
 def by_label(found):
-    return {one.label: one for one in (*found.methods, *found.references)}
+    return {one.label: one for one in found.budgets}
 
 
 def test_each_seed_takes_the_smallest_worst_validation_loss_and_tests_choose_nothing(
@@ -89,7 +89,7 @@ def test_the_budget_counts_configurations_runs_and_seconds(outputs, fair_of):
     found = fair_of()
     even = by_label(found)["even"]
     assert (even.configurations, len(even.tries)) == (2, 6)
-    assert [one.label for one in found.references] == ["individual a"]
+    assert [one.label for one in found.budgets if one.domain] == ["individual a"]
     assert {row.label for row in found.table.rows} == {"even", "opt"}
     text = to_markdown(budget_sheet(found))
     assert "| even | 2 | 6 | 0 | 18 | learning_rate=0.1 (seed 0); learning_rate=0.2" in text

@@ -101,14 +101,3 @@ def test_a_method_with_a_hostile_name(runs, tmp_path):
     assert r"a\&b\_\textless{}i\textgreater{}$^\dagger$ & 3 & 1 &" in tex
     html = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "<i>" not in html.replace("</i>", "")
-
-
-def test_all_of_it_at_once(runs, tmp_path):
-    delete_line(runs / EVEN.format(2) / "metrics.csv", "60,6.0,test,svhn")
-    (runs / EVEN.format(1) / "summary.json").write_text("{", "utf-8")
-    (runs / EVEN.format(0) / "config.yaml").write_text(": [", "utf-8")
-    table, page, _ = reported(runs, tmp_path)
-    assert "even" not in table
-    assert table["opt"]["n"] == "3"
-    assert page.count("| run left out |") == 4
-    assert "### Paired differences to individual" in page  # what is left to compare with

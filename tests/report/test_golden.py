@@ -27,13 +27,13 @@ def result(tmp_path_factory):
 
 
 def tables_of(result):
-    out = result.report.out
+    out = result.out
     found = {path.relative_to(out).as_posix() for path in result.files}
     return {name for name in found if not name.endswith(DIFFERENT) and name != PAGE}
 
 
 def shown(result):
-    return summary_text(result).replace(str(result.report.out), "report")
+    return summary_text(result).replace(str(result.out), "report")
 
 
 def rows(path, key="method"):
@@ -47,13 +47,13 @@ def test_the_tables_are_those_committed(result):
         shutil.rmtree(GOLDEN / "report", ignore_errors=True)
         for name in made:
             (GOLDEN / "report" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(result.report.out / name, GOLDEN / "report" / name)
+            shutil.copy(result.out / name, GOLDEN / "report" / name)
         (GOLDEN / "terminal.txt").write_text(shown(result), "utf-8")
     committed = GOLDEN / "report"
     assert made == {p.relative_to(committed).as_posix() for p in committed.rglob("*.*")}
     for name in sorted(made):
         expected = (committed / name).read_text("utf-8")
-        assert (result.report.out / name).read_text("utf-8") == expected, name
+        assert (result.out / name).read_text("utf-8") == expected, name
     assert shown(result) == (GOLDEN / "terminal.txt").read_text("utf-8")
 
 
@@ -84,7 +84,7 @@ def test_worst_accuracies_80_82_90(kind, text, tmp_path):
 
 
 def test_domains_80_90_and_90_80_have_a_worst_of_80(result):
-    even = rows(result.report.out / "toy_1" / "table.csv")["even"]
+    even = rows(result.out / "toy_1" / "table.csv")["even"]
     assert float(even["worst_test_accuracy_mean"]) == 80.0
     assert float(even["a_test_accuracy_mean"]) == 85.0
     assert float(even["mean_test_accuracy_mean"]) == 85.0

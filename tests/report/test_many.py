@@ -8,7 +8,6 @@ import pytest
 from conftest import OutputsBuilder, summary_text
 
 from robustmd.report import report
-from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.missing import other_warnings
@@ -71,7 +70,7 @@ def made(tmp_path_factory):
 
 
 def text_of(made, name):
-    return (made.report.out / "toy" / name).read_text("utf-8")
+    return (made.out / "toy" / name).read_text("utf-8")
 
 
 def rows(made, name):
@@ -99,8 +98,8 @@ def test_tables_have_no_column_for_each_domain(made):
 
 
 def test_no_page_names_every_domain(made):
-    page = (made.report.out / "index.html").read_text("utf-8")
-    everything = (page, (made.report.out / "README.md").read_text("utf-8"), summary_text(made))
+    page = (made.out / "index.html").read_text("utf-8")
+    everything = (page, (made.out / "README.md").read_text("utf-8"), summary_text(made))
     for text in everything:
         assert "40 domains, rotate_0_sigma_0 to rotate_351_sigma_16" in text
         assert NAMES[20] not in text
@@ -131,7 +130,7 @@ def test_the_worst_domain_is_named_with_how_many_runs_it_is_the_worst_in(made):
     assert f"{NAMES[7]} (2 of 3)" in text_of(made, "table.md")
     assert r"rotate\_63\_sigma\_8 \\" in text_of(made, "table.tex")
     assert r"& (2 of 3) \\" in text_of(made, "table.tex")
-    assert f"{NAMES[7]} (2 of 3)" in (made.report.out / "index.html").read_text("utf-8")
+    assert f"{NAMES[7]} (2 of 3)" in (made.out / "index.html").read_text("utf-8")
     assert f"{NAMES[7]} (2 of 3)" in summary_text(made)
     named = [row["worst_domain"] for row in rows(made, "runs.csv") if row["method"] == "opt"]
     assert tuple(named) == HARDEST
@@ -154,7 +153,7 @@ def test_the_price_is_the_mean_over_the_domains(made):
     assert price.what == "mean test accuracy"
     means = [np.mean(list(accuracies("opt", seed).values())) - 20.5 for seed in range(3)]
     assert price.difference.mean == pytest.approx(np.mean(means))
-    page = (made.report.out / "index.html").read_text("utf-8")
+    page = (made.out / "index.html").read_text("utf-8")
     assert "mean test accuracy" in page
     assert "best domain" not in page
 
@@ -211,9 +210,3 @@ def test_constant_models_are_one_warning(outputs, section_of):
         "predicts one class for every test image of rotate_0_sigma_0 (1 of 1 run), "
         f"rotate_9_sigma_4 (1 of 1 run), rotate_18_sigma_8 (1 of 1 run) and {K - 3} more",
     )
-
-
-def test_two_trees_are_compared_in_what_is_shown(made):
-    found = compare_trees(made.report.outputs, made.report.outputs, Selection())
-    assert len(found.pairings) == 2 * 9
-    assert all(one.is_same for one in found.pairings)

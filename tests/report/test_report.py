@@ -21,54 +21,6 @@ RUNS = GOLDEN / "runs"
 
 
 @pytest.mark.usefixtures("tables_only")
-def test_damage_is_listed_and_the_rest_is_right(outputs, tmp_path):
-    for seed in range(4):
-        outputs.run("even", seed, test={"a": (0.5, 80.0 + seed), "b": (0.5, 99.0)})
-    outputs.run("a&b_<i>", 0)
-    cut = outputs.root / "toy" / "even" / "00000000" / "seed=3" / "summary.json"
-    cut.write_text(cut.read_text("utf-8")[:100], "utf-8")
-    rows = outputs.root / "toy" / "even" / "00000000" / "seed=2" / "metrics.csv"
-    rows.write_text("".join(rows.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
-    (outputs.root / "stray").mkdir()
-    (outputs.root / "stray" / "x").write_text("", "utf-8")
-    (outputs.root / "loop").symlink_to(outputs.root)
-    result = write_report(outputs.root, tmp_path / "report")
-    page = result.page.read_text("utf-8")
-    (section,) = result.sections
-    even = section.table.rows[0]
-    assert (even.label, even.seeds) == ("even", (0, 1))
-    assert "80.50 ± 0.71" in page
-    assert [line.partition(" in it: ")[0] for line in even.warnings] == [
-        "seed 2 is not",
-        "seed 3 is not",
-    ]
-    assert r"| a&amp;b\_\<i\> † |" not in page
-    assert r"| a&amp;b\_\<i\> |" in page
-    assert r"a\&b\_\textless{}i\textgreater{}" in (
-        tmp_path / "report" / "toy" / "table.tex"
-    ).read_text("utf-8")
-    for line in (
-        "| toy/even/00000000/seed=3 | run left out | summary.json is not valid JSON from line 1",
-        "| toy/even/00000000/seed=2 | run left out | metrics.csv lacks the final measurement",
-        "| stray | passed over | not a run directory",
-        "| loop | passed over | a symbolic link: not followed",
-    ):
-        assert line in page
-
-
-@pytest.mark.usefixtures("tables_only")
-def test_unfinished_runs_come_with_their_command(outputs, tmp_path):
-    outputs.run("even", 0)
-    outputs.run("even", 1, extra={"status": "interrupted", "iterations_done": 40})
-    outputs.run("opt", 1)
-    page = write_report(outputs.root, tmp_path / "report").page.read_text("utf-8")
-    reason = "interrupted after 40 of 100 iterations"
-    assert f"| toy/even/00000000/seed=1 | run left out | {reason} |" in page
-    assert f"| even | 1 | {reason} | robustmd train method=even data=toy seed=1 |" in page
-    assert "| opt | 0 | not run | robustmd train method=opt data=toy seed=0 |" in page
-
-
-@pytest.mark.usefixtures("tables_only")
 def test_warnings_of_runs_stand_on_the_page(outputs, tmp_path):
     for seed in (0, 1):
         outputs.run("even", seed, extra={"warnings": ["weights are one-hot"], "notes": "no list"})

@@ -7,7 +7,6 @@ import pytest
 from robustmd.errors import UserError
 from robustmd.metrics import BestBy
 from robustmd.report.quantities import (
-    MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
     WORST_TRAIN_LOSS,
 )
@@ -41,14 +40,6 @@ def run_of(outputs, *measurements, seed=0):
 def selected(outputs, name):
     (run,) = collect(outputs.root).runs
     return Selection(name).select(run)
-
-
-def test_final_is_the_last_measurement(outputs):
-    run_of(outputs, measurement(10, 20), measurement(80, 90))
-    one = selected(outputs, "final")
-    assert one.iterations("test") == (100,)
-    assert WORST_TEST_ACCURACY.of(one) == 80.0
-    assert MEAN_TEST_ACCURACY.of(one) == 85.0
 
 
 def test_last5_is_the_mean_of_the_last_five_and_the_worst_is_taken_in_each(outputs):

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from robustmd.report.aggregate import sections
+from robustmd.report.domains_table import leave_one_out
 from robustmd.report.figures import losses
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.leave_one_out import leave_one_out
 from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selection

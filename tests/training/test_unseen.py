@@ -12,7 +12,7 @@ from tiny import composed, rows, summary, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.report.aggregate import sections
-from robustmd.report.leave_one_out import leave_one_out
+from robustmd.report.domains_table import leave_one_out
 from robustmd.runs.reader import collect
 from robustmd.training import run as run_module
 

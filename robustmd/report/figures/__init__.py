@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from robustmd import fonts
-from robustmd.report.figures import bars, examples, lam, losses, planes, weights
-from robustmd.report.figures.drawing import Drawing, image_bytes, shown_size
+from robustmd.report.figures import bars, examples, losses, planes, weights
+from robustmd.report.figures.drawing import Drawing, image_bytes
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.figures.vector import Vector, in_parts
 from robustmd.report.names import clean
@@ -23,7 +23,7 @@ from robustmd.report.style import not_drawable
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "in_parts", "shown_size"]
+__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "in_parts"]
 
 FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,
@@ -38,8 +38,8 @@ FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order 
     weights.draw,
     weights.effective_domains,
     weights.drift,
-    lam.draw_worst,
-    lam.draw_curves,
+    weights.lambda_worst,
+    weights.lambda_curves,
     bars.regret,
     bars.running_time,
     examples.draw,

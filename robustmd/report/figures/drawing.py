@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from robustmd import fonts
 from robustmd.report.aggregate import Group, Section, is_baseline
+from robustmd.report.figures.vector import Vector
 from robustmd.report.names import clean
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.style import figure_style, figure_text
@@ -30,7 +31,8 @@ class Drawing:
     """One figure of one data set.
 
     `name` is its file's, without ending; `caption` says what is drawn, how it is computed, what the
-    band is and of how many seeds; `alt` is what someone who cannot see it should know.
+    band is and of how many seeds; `alt` is what someone who cannot see it should know. Once it is
+    written, a page has it as `vector`, or as `png` where there is none.
     """
 
     name: str
@@ -38,6 +40,14 @@ class Drawing:
     caption: str
     figure: Figure
     alt: str = ""
+    png: bytes = b""
+    vector: Vector | None = None
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """(width, height) on a page; the file has twice as many, sharp on dense screens."""
+        width, height = self.figure.get_size_inches()
+        return round(80 * width), round(80 * height)
 
 
 def image_bytes(figure: Figure, kind: str) -> bytes:
@@ -46,12 +56,6 @@ def image_bytes(figure: Figure, kind: str) -> bytes:
     with figure_style():
         figure.savefig(out, format=kind, metadata=METADATA[kind])
     return out.getvalue()
-
-
-def shown_size(figure: Figure) -> tuple[int, int]:
-    """(width, height) in pixels of a page; the file has twice as many, sharp on dense screens."""
-    width, height = figure.get_size_inches()
-    return round(80 * width), round(80 * height)
 
 
 def grid(

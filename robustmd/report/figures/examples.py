@@ -14,7 +14,6 @@ from robustmd.report.figures.lines import FigureData
 from robustmd.report.names import is_many, some_text
 from robustmd.report.style import figure_style
 from robustmd.runs import files
-from robustmd.runs.run import Run
 from robustmd.runs.untrusted import Unreadable, read_bytes
 
 MAX_PIXELS = 2**22
@@ -79,16 +78,10 @@ def may_be_shown(licence: str) -> bool:
 
 
 def licences_of(section: Section) -> dict[str, str]:
-    """{domain: licence}, as the section's first run that records any has it; else `UNKNOWN`."""
-    found: dict[str, str] = next(filter(None, map(_recorded, section.runs)), {})
-    return {name: found.get(name, UNKNOWN) for name in section.runs[0].measured}
-
-
-def _recorded(run: Run) -> dict[str, str]:
-    """summary.json's `licences`: a mapping by domain, or one for all of them."""
-    recorded = run.summary.get("licences")
-    if isinstance(recorded, str):
-        return dict.fromkeys(run.measured, recorded)
-    if not isinstance(recorded, dict):
-        return {}
-    return {name: text for name, text in recorded.items() if isinstance(text, str) and text}
+    """{domain: licence}, as the section's first run that records any has it; else `UNKNOWN`. A
+    summary.json has one by domain, or one for all."""
+    names = section.runs[0].measured
+    recorded = next(filter(None, (run.summary.get("licences") for run in section.runs)), None)
+    found = recorded if isinstance(recorded, dict) else dict.fromkeys(names, recorded)
+    texts = {name: found.get(name) for name in names}
+    return {name: one if isinstance(one, str) and one else UNKNOWN for name, one in texts.items()}

@@ -11,9 +11,8 @@ from torch.nn.functional import logsigmoid
 
 from robustmd.adversary import Adversary
 from robustmd.studies.parallel import Lanes, one_thread, stream
-from robustmd.studies.planted.domains import Sample, Setting
+from robustmd.studies.planted.domains import RIDGE, Optimum, Sample, Setting
 from robustmd.studies.planted.methods import Method
-from robustmd.studies.planted.optimum import RIDGE, Optimum
 
 BATCH = 200  # examples an iteration, ⌊200/K⌋ of every domain, with replacement
 _BLOCK = 256  # iterations whose batches are drawn at once

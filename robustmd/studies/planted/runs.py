@@ -12,14 +12,17 @@ import pandas as pd
 from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.studies.planted.descent import Task, Trained, train
-from robustmd.studies.planted.domains import Factor, Setting, Splits, draw
-from robustmd.studies.planted.methods import REFERENCE, Method
-from robustmd.studies.planted.optimum import (
+from robustmd.studies.planted.domains import (
+    Factor,
     Optimum,
+    Setting,
+    Splits,
     cross_entropies,
+    draw,
     solve_optimum,
     training_losses,
 )
+from robustmd.studies.planted.methods import REFERENCE, Method
 
 COLUMNS = (
     *(field.name for field in fields(Setting)),

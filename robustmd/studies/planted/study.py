@@ -7,7 +7,7 @@ import pandas as pd
 
 from robustmd.report.estimate import Estimate
 from robustmd.studies import figures
-from robustmd.studies.command import Findings, Order, images, markdown_table, say, signed
+from robustmd.studies.command import Findings, Order, images, say
 from robustmd.studies.parallel import side_by_side
 from robustmd.studies.planted.domains import BASE, FACTORS, NOISE, Setting, settings_of
 from robustmd.studies.planted.methods import Method, methods_compared
@@ -131,7 +131,7 @@ def _ends_table(results: Results, measure: str) -> str:
         [method.name, *(cell(setting, method.name) for setting in columns.values())]
         for method in results.methods
     ]
-    return markdown_table(["method", *columns], rows)
+    return _table(["method", *columns], rows)
 
 
 def _noise_part(results: Results) -> list[str]:
@@ -155,7 +155,13 @@ def _noise_part(results: Results) -> list[str]:
     rows.append(["optimum F*", _text(weight, 3), "0", "", _text(test, 3), _text(clean, 3)])
     head = ["method", "mean weight of the noisy domain", "worst-case loss − F*"]
     head += ["worst excess − G*", "worst-case test loss", "without flipped labels"]
-    return [f"## A domain with {share:.0%} of its labels flipped", markdown_table(head, rows)]
+    return [f"## A domain with {share:.0%} of its labels flipped", _table(head, rows)]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A pipe table, all columns but the first aligned right."""
+    align = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, align, *rows))
 
 
 def _budget_table(results: Results) -> str:
@@ -167,9 +173,9 @@ def _budget_table(results: Results) -> str:
         often = "; ".join(f"{word}: {counts.get(word, 0)}" for word in words)
         rows.append([method.name, str(len(words)), often])
     total = len(chosen) // len(results.methods)
-    return markdown_table(["method", "configurations", f"chosen how often, of {total}"], rows)
+    return _table(["method", "configurations", f"chosen how often, of {total}"], rows)
 
 
 def _text(value: Estimate, decimals: int) -> str:
-    mean = signed(value.mean, decimals)
+    mean = f"{value.mean:.{decimals}f}".replace("-", "−")
     return mean if value.std is None else f"{mean} ± {value.std:.{decimals}f}"

@@ -12,9 +12,8 @@ from robustmd.adversary import (
     ProjectedAscent,
     schedules,
 )
-from robustmd.studies.theory.constants import LAM, PARABOLAS, Constants, estimate_constants
 from robustmd.studies.theory.problems import Logistic, Parabolas, Problem, TanhNetwork
-from robustmd.studies.theory.runs import Runs
+from robustmd.studies.theory.runs import LAM, PARABOLAS, Constants, Runs, estimate_constants
 
 Function = Callable[[int], float]  # of T
 

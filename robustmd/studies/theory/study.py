@@ -1,25 +1,63 @@
-"""The whole study: every experiment's runs, checks, and the files of the report."""
+"""The whole study: every experiment's runs, checks, measured slopes beside proved rates, and the
+files of the report."""
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from robustmd.adversary.schedules import optimal_c, regret_bound
+from robustmd.report.renderers import FILES
+from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
 from robustmd.studies import figures
 from robustmd.studies.command import Findings, Order, images, say
 from robustmd.studies.parallel import one_thread, side_by_side
 from robustmd.studies.saddle import duality_gap
-from robustmd.studies.theory.experiments import Experiment, experiments
+from robustmd.studies.theory.experiments import Experiment, Measure, experiments
 from robustmd.studies.theory.problems import Logistic
-from robustmd.studies.theory.table import row_of, runs_csv, to_csv, to_latex, to_markdown
 
 HORIZONS = (1_000, 3_162, 10_000, 31_623, 100_000)  # two decades
 QUICK_HORIZONS = (100, 316, 1_000)
 T, MU, LAM = 1_000_000, 100.0, 1.0  # of the regret bound's curve
 _ROUNDING = 1e-12  # relative: sums of up to 10⁵ numbers in float64
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of one experiment, beside what is proved of it.
+
+    Attributes:
+        values: of the measure, a line for every T, a column for every seed.
+        slope, low, high: d log E[measure]/d log T and its 95 % interval; NaN where a mean is not
+            > 0.
+        rate_slope: the slope of the proved rate fitted over the same T, log factors included; NaN
+            where nothing is proved.
+        share: the largest mean measure/proved bound over T; NaN likewise.
+    """
+
+    experiment: Experiment
+    measure: Measure
+    values: pd.DataFrame
+    slope: float
+    low: float
+    high: float
+    rate_slope: float
+    share: float
+
+    @property
+    def verdict(self) -> str:
+        """ "holds": the interval's upper end is at most the rate's slope: rates are upper bounds.
+
+        To fit log(measure/log factor) against the bare exponent would be the same comparison.
+        """
+        if math.isnan(self.rate_slope):
+            return "nothing proved"
+        return "holds" if self.high <= self.rate_slope else "not shown"
 
 
 def find(order: Order) -> Findings:
@@ -39,7 +77,7 @@ def find(order: Order) -> Findings:
     violations = [line for result in results for line in regret_violations(*result)]
     checks = sum(int(runs["regret_bound"].count()) for _, runs in results)
     curve, summary = regret_curve()
-    title = f"T = {T:,}, μ = {MU:g}, λ = {LAM:g}"
+    sheet, title = convergence_sheet(rows), f"T = {T:,}, μ = {MU:g}, λ = {LAM:g}"
     words = [
         f"regret bound: {summary}",
         "assumptions exceeded:" if broken else "σ, γ and R bounded what every run met",
@@ -48,9 +86,7 @@ def find(order: Order) -> Findings:
     ]
     files = {
         "regret_bound.csv": curve.to_csv(index=False),
-        "convergence.md": to_markdown(rows),
-        "convergence.tex": to_latex(rows),
-        "convergence.csv": to_csv(rows),
+        **{f"convergence.{kind}": render(sheet) for kind, render in FILES.items()},
         "runs.csv": runs_csv(results),
         **images({"regret_bound": figures.regret_bound(curve, title)}),
         **images({"convergence": figures.convergence(rows)}),
@@ -127,3 +163,103 @@ def regret_curve() -> tuple[pd.DataFrame, str]:
     words = f"T = {T:g}, μ = {MU:g}, λ = {LAM:g}: c* = {best_c:.4f}, R(c*) = {best:.3f}, "
     words += f"plain step {plain:.3f}, ratio {best / plain:.4f}"
     return pd.DataFrame(lines, columns=["c", "regret_bound", "note"], dtype=object), words
+
+
+def row_of(experiment: Experiment, measure: Measure, runs: pd.DataFrame) -> Row:
+    """What the runs say of a measure."""
+    values = runs.pivot(index="T", columns="seed", values=measure.column)
+    T = values.index.tolist()
+    rate, share = math.nan, math.nan
+    if measure.rate is not None:
+        rate = log_slope(T, [measure.rate(t) for t in T])
+    if measure.bound is not None:
+        share = float((values.mean(axis=1) / [measure.bound(t) for t in T]).max())
+    return Row(experiment, measure, values, *measured_slope(T, values.to_numpy()), rate, share)
+
+
+def log_slope(horizons: Sequence[int], values: Sequence[float] | np.ndarray) -> float:
+    """The least-squares slope of log values on log T; NaN unless all values are > 0."""
+    if np.min(values) <= 0:
+        return math.nan
+    return float(np.polyfit(np.log(horizons), np.log(values), 1)[0])
+
+
+def measured_slope(horizons: Sequence[int], values: np.ndarray) -> tuple[float, float, float]:
+    """The slope of the mean over seeds, for the theorems are about expectations; low and high end.
+
+    The interval is the jackknife's: with s_i the slope without seed i and s̄ their mean,
+    slope ± t_{n−1} · sqrt((n−1)/n Σ (s_i − s̄)²). Batches of one seed are alike for every T, so
+    that seeds, not single runs, are the independent units.
+
+    Args:
+        horizons: the T's, ≥ 2 of them.
+        values: [len(horizons), n], a column for every seed, n ≥ 2.
+    """
+    n = values.shape[1]
+    slope = log_slope(horizons, values.mean(axis=1))
+    left_out = np.array(
+        [log_slope(horizons, np.delete(values, i, axis=1).mean(axis=1)) for i in range(n)]
+    )
+    spread = np.sqrt((n - 1) / n * np.square(left_out - left_out.mean()).sum())
+    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * spread)
+    return slope, slope - half, slope + half
+
+
+def convergence_sheet(rows: Sequence[Row]) -> Sheet:
+    """A row for each measure; a CSV file has its mean over seeds at every T too."""
+
+    def result(row: Row) -> Cell:
+        names = row.experiment.names
+        return Cell(names[0], names, f"({', '.join(names[1:])})")
+
+    def slope(row: Row) -> Cell:
+        ends = (row.slope, row.low, row.high)
+        text, low, high = (_number(value).text for value in ends)
+        return Cell(text, tuple(_known(value) for value in ends), f"[{low}, {high}]")
+
+    def mean_at(T: int) -> Field:
+        return field(None, lambda row: float(row.values.loc[T].mean()), f"mean_T={T}")
+
+    fields = [
+        field("result", result, "result", "adversary", "problem"),
+        field("measure", lambda row: row.measure.name, "measure"),
+        field("at largest T", lambda row: f"{row.values.iloc[-1].mean():.3g}", kind="number"),
+        field("proved rate", lambda row: row.measure.rate_name, "rate"),
+        field("its slope", lambda row: _number(row.rate_slope), "rate_slope", kind="number"),
+        field("measured slope", slope, "slope", "slope_low", "slope_high"),
+        field("share", lambda row: _number(row.share, ".2g"), "share_of_bound", kind="number"),
+        field("verdict", lambda row: row.verdict, "verdict"),
+        field(None, lambda row: row.values.shape[1], "seeds"),
+        *map(mean_at, rows[0].values.index),
+    ]
+    return make_sheet("convergence", rows, fields, caption=_caption(rows))
+
+
+def _number(value: float, digits: str = ".3f") -> Cell:
+    """ "−0.500"; an en dash where there is none."""
+    text = NOTHING if math.isnan(value) else f"{value:{digits}}".replace("-", "−")
+    return Cell(text, (_known(value),))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _caption(rows: Sequence[Row]) -> str:
+    """What the numbers are: for every format the same words."""
+    horizons, n = list(rows[0].values.index), rows[0].values.shape[1]
+    return (
+        f"Measured slope on log axes over T = {horizons[0]:,} to {horizons[-1]:,} "
+        f"({len(horizons)} values, n = {n} seeds) of the mean over seeds, with its 95 % interval "
+        "(jackknife over seeds, Student's t), beside the slope of the proved rate over the same T, "
+        "log factors included. A rate is an upper bound: it holds when the interval's upper end is "
+        "at most the rate's slope. Share: the largest mean measure divided by the proved bound."
+    )
+
+
+def runs_csv(results: Sequence[tuple[Experiment, pd.DataFrame]]) -> str:
+    """One line a run: what the table's numbers were made of."""
+    names = ["result", "adversary", "problem"]
+    columns = "T seed gradient p_gap regret regret_bound mu sigma gamma radius duality_gap"
+    named = [runs.assign(**dict(zip(names, e.names, strict=True))) for e, runs in results]
+    return pd.concat(named).to_csv(index=False, columns=[*names, *columns.split()])

@@ -6,9 +6,8 @@ import torch
 
 from robustmd.registry import METHODS
 from robustmd.studies.planted.descent import Task, draw_batches, train
-from robustmd.studies.planted.domains import Setting, draw
+from robustmd.studies.planted.domains import RIDGE, Setting, draw, solve_optimum
 from robustmd.studies.planted.methods import FAMILIES, Method, methods_compared
-from robustmd.studies.planted.optimum import RIDGE, solve_optimum
 
 BY_NAME = {method.name: method for method in methods_compared()}
 

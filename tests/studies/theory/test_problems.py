@@ -4,9 +4,7 @@ import pytest
 import torch
 from torch.func import jacrev
 
-from robustmd.studies.theory.constants import PARABOLAS, estimate_constants
-from robustmd.studies.theory.problems import Parabolas
-from robustmd.studies.theory.runs import draw_batches
+from robustmd.studies.theory.runs import draw_batches, estimate_constants
 
 
 @pytest.fixture(params=["logistic", "network"])
@@ -39,14 +37,6 @@ def test_losses_are_their_definition(problem, models):
     point = problem.evaluate(W, batches_of(problem, 4))
     torch.testing.assert_close(point.losses, torch.stack([by_hand(problem, w) for w in W]))
     torch.testing.assert_close(torch.vmap(problem.losses)(W), point.losses)
-
-
-def test_a_mini_batch_of_every_example_once_is_the_whole(problem, models):
-    W = models(problem)
-    shares = torch.full((4, problem.num_domains * 12), 1 / 12, dtype=torch.float64)
-    point = problem.evaluate(W, shares)
-    torch.testing.assert_close(point.batch_losses, point.losses)
-    torch.testing.assert_close(*point.gradients(torch.full((4, 3), 1 / 3).double()))
 
 
 def test_gradients_are_central_differences(problem, models):
@@ -103,15 +93,3 @@ def test_constants_bound_what_other_seeds_meet(problem):
         W = W - 0.05 * torch.einsum("nk,knp->np", p, gradients)
     jacobian = jacrev(problem.losses)
     assert max(torch.linalg.matrix_norm(jacobian(w), ord=2) for w in W) <= constants.jacobian
-
-
-def test_parabolas_constants_hold_on_the_interval():
-    problem = Parabolas()
-    W = torch.linspace(-1, 1, 41).double().unsqueeze(1)
-    point = problem.evaluate(W, torch.ones(41, 2).double())
-    corners = [point.gradients(k.expand(41, 2))[0] for k in torch.eye(2).double()]
-    jacobians = torch.stack(corners, dim=1)  # [41, 2, 1]
-    assert jacobians.abs().max() <= PARABOLAS.sigma
-    assert torch.linalg.matrix_norm(jacobians, ord=2).max() <= PARABOLAS.jacobian
-    assert point.losses.norm(dim=1).max() <= PARABOLAS.gamma
-    assert torch.allclose(jacobians.diff(dim=0) / 0.05, torch.tensor(PARABOLAS.smoothness).double())

@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from robustmd.adversary import L2, ProjectedAscent, RegretMeter
-from robustmd.studies.theory.constants import PARABOLAS
 from robustmd.studies.theory.experiments import theorem4, theorem4_as_printed
 from robustmd.studies.theory.problems import Parabolas
-from robustmd.studies.theory.runs import Runs, draw_batches
+from robustmd.studies.theory.runs import PARABOLAS, Runs, draw_batches
 
 HORIZONS = [30, 300, 3000]
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from robustmd import cli
 from robustmd.adversary import L2, ProjectedAscent
-from robustmd.studies.command import Order
 from robustmd.studies.theory import study
-from robustmd.studies.theory.constants import Constants
 from robustmd.studies.theory.experiments import Experiment, Measure
-from robustmd.studies.theory.runs import Runs
-from robustmd.studies.theory.table import log_slope, measured_slope, row_of
+from robustmd.studies.theory.runs import Constants, Runs
+from robustmd.studies.theory.study import measured_slope, row_of
 
 FILES = {
     *("regret_bound.png", "regret_bound.pdf", "regret_bound.csv", "runs.csv"),
@@ -53,16 +51,6 @@ def test_quick_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[s
     means = rows.loc[0, [f"mean_T={horizon}" for horizon in (60, 200)]]
     assert means.tolist() == pytest.approx(gaps.mean().tolist())
     assert (gaps.min() > 0).all()
-
-
-@pytest.mark.slow
-def test_two_processes_find_what_one_does() -> None:
-    alone, beside = (
-        [runs for _, runs in study.run_all([20, 50], Order(range(2), False, workers))]
-        for workers in (1, 2)
-    )
-    for one, other in zip(alone, beside, strict=True):
-        pd.testing.assert_frame_equal(one, other)
 
 
 class WrongStep(ProjectedAscent):
@@ -120,17 +108,3 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         _, low, high = measured_slope(T, np.array(T)[:, None] ** -0.5 * noise)
         inside += low <= -0.5 <= high
     assert 0.91 <= inside / 400 <= 0.99
-
-
-def test_for_two_seeds_the_interval_is_worked_by_hand():
-    # T = 1, e: the slope is log of the ratio. Seeds give ratios e^-1 and e^-2 from 1.
-    values = np.array([[1.0, 1.0], [np.exp(-1), np.exp(-2)]])
-    slope, _, high = measured_slope([1, np.e], values)
-    assert slope == pytest.approx(np.log((np.exp(-1) + np.exp(-2)) / 2))
-    half = 12.7062047 * np.sqrt(0.5 * (0.25 + 0.25))  # t_1; left-out slopes −2 and −1
-    assert high - slope == pytest.approx(half)
-
-
-def test_a_mean_that_is_not_positive_has_no_slope():
-    assert np.isnan(log_slope([1, 2], [1.0, 0.0]))
-    assert np.isnan(measured_slope([1, 2], np.array([[1.0, 1.0], [-1.0, 0.5]]))[0])
