@@ -15,8 +15,8 @@ from robustmd.report.aggregate import sections
 from robustmd.report.figures import FigureData, draw_all, image_bytes
 from robustmd.report.figures.bars import mean_parts
 from robustmd.report.figures.drawing import chosen
-from robustmd.report.figures.lam import sweeps
 from robustmd.report.figures.lines import band
+from robustmd.report.figures.weights import sweeps
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.regret import regrets

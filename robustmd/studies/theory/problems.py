@@ -1,28 +1,13 @@
-"""The study's problems: K losses f(W) and their gradients, for many W at once, in float64."""
+"""The study's problems: K losses f(W), for many W at once, in float64."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.func import jacrev
 
 from robustmd.studies.parallel import stream
-
-
-class Point(NamedTuple):
-    """The losses at n models W, one a lane, each on a mini-batch of its own.
-
-    Attributes:
-        losses: f(W) [n, K], on all examples.
-        batch_losses: f̂(W) [n, K], on the mini-batches.
-        gradients: p [n, K] ↦ (g [n, P], ĝ [n, P]), g = Σ_k p_k ∇f_k(W), ĝ = Σ_k p_k ∇f̂_k(W).
-    """
-
-    losses: Tensor
-    batch_losses: Tensor
-    gradients: Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 class Problem(ABC):
@@ -45,11 +30,11 @@ class Problem(ABC):
         """W₁ [P] of a run with that seed."""
 
     @abstractmethod
-    def evaluate(self, W: Tensor, shares: Tensor) -> Point:
-        """The losses at W [n, P].
+    def evaluate(self, W: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
+        """f(W) [n, K] on all examples, and f̂(W) [n, K] on mini-batches; differentiable.
 
         Args:
-            W: [n, P].
+            W: [n, P], a model a lane.
             shares: [n, K·N], each example's share of its domain's mini-batch: how often it was
                 drawn, divided by m. The K·N examples are ordered by domain.
         """
@@ -71,16 +56,10 @@ class Parabolas(Problem):
         """w₁ uniform on [−1, 1]."""
         return torch.tensor([stream(seed, "start").uniform(-1.0, 1.0)], dtype=torch.float64)
 
-    def evaluate(self, W: Tensor, shares: Tensor) -> Point:
+    def evaluate(self, W: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
         """f̂ is f."""
-        away = W - W.new_tensor([1.0, -1.0])  # [n, 2]
-        losses = away.square()
-
-        def gradients(p: Tensor) -> tuple[Tensor, Tensor]:
-            g = (2 * p * away).sum(dim=1, keepdim=True)
-            return g, g
-
-        return Point(losses, losses, gradients)
+        losses = (W - W.new_tensor([1.0, -1.0])).square()
+        return losses, losses
 
 
 class Classifier(Problem):
@@ -92,11 +71,7 @@ class Classifier(Problem):
 
     A tenth of the labels is drawn anew, so that no domain can be separated and every f_k has a
     minimum. No model suits all domains: the worst case is a compromise. docs/theory.md says how the
-    defaults were chosen.
-
-    The gradient is in closed form: a model pulls the residual softmax(z) − e_y back to its weights,
-    once for g and ĝ together. Examples stand last, classes before them, and one matrix product
-    serves all lanes.
+    defaults were chosen. Examples stand last, classes before them.
     """
 
     def __init__(
@@ -123,9 +98,7 @@ class Classifier(Problem):
         labels = torch.from_numpy(np.where(flipped, rng.integers(C, size=drawn.shape), drawn))
         x = torch.from_numpy(features).flatten(0, 1)  # [E, 2], E = K·N examples in all
         self.inputs = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)  # [E, d]
-        self.inputs_transposed = self.inputs.T.contiguous()
         self.label_rows = labels.view(1, 1, -1)
-        self.one_hot = torch.nn.functional.one_hot(labels.flatten(), C).T.to(x.dtype)  # [C, E]
 
     @property
     @abstractmethod
@@ -133,53 +106,20 @@ class Classifier(Problem):
         """P."""
 
     @abstractmethod
-    def logits(self, W: Tensor) -> tuple[Tensor, Any]:
-        """z [n, C, E] for W [n, P], and what `pull_back` needs of it."""
+    def logits(self, W: Tensor) -> Tensor:
+        """z [n, C, E] for W [n, P]."""
 
-    @abstractmethod
-    def pull_back(self, W: Tensor, kept: Any, residuals: Tensor) -> Tensor:
-        """Σ over examples of residual · ∂z/∂W: [n, s, P] for s weighted residuals [n, s, C, E]."""
+    def evaluate(self, W: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Problem.evaluate`."""
+        log_p = torch.log_softmax(self.logits(W), dim=1)
+        each = log_p.gather(1, self.label_rows.expand(len(W), 1, -1)).squeeze(1).neg()  # [n, E]
+        ridge = W.square().sum(dim=-1, keepdim=True) * (self.ridge / 2)
+        shape = len(W), self.num_domains, self.num_examples
+        return each.view(shape).mean(dim=-1) + ridge, (each * shares).view(shape).sum(-1) + ridge
 
     def losses(self, W: Tensor) -> Tensor:
         """f(W) [K] for W [P]; differentiable."""
-        log_p = torch.log_softmax(self.logits(W.unsqueeze(0))[0], dim=1)
-        return self._by_domain(self._losses(log_p))[0].mean(dim=1) + self._ridge(W)
-
-    def evaluate(self, W: Tensor, shares: Tensor) -> Point:
-        """See `Problem.evaluate`."""
-        z, kept = self.logits(W)
-        log_p = torch.log_softmax(z, dim=1)
-        losses = self._losses(log_p)
-
-        def gradients(p: Tensor) -> tuple[Tensor, Tensor]:
-            mixture = p.repeat_interleave(self.num_examples, dim=1)  # p_k beside each example
-            weights = torch.stack([mixture / self.num_examples, mixture * shares], dim=1)
-            residuals = (log_p.exp() - self.one_hot).unsqueeze(1) * weights.unsqueeze(2)
-            g = self.pull_back(W, kept, residuals) + self.ridge * W.unsqueeze(1)
-            return g[:, 0], g[:, 1]
-
-        ridge = self._ridge(W)
-        batch_losses = self._by_domain(losses * shares).sum(dim=-1) + ridge
-        return Point(self._by_domain(losses).mean(dim=-1) + ridge, batch_losses, gradients)
-
-    def _losses(self, log_p: Tensor) -> Tensor:
-        rows = self.label_rows.expand(len(log_p), 1, -1)
-        return log_p.gather(1, rows).squeeze(1).neg()
-
-    def _ridge(self, W: Tensor) -> Tensor:
-        return W.square().sum(dim=-1, keepdim=True) * (self.ridge / 2)
-
-    def _by_domain(self, values: Tensor) -> Tensor:
-        return values.view(len(values), self.num_domains, self.num_examples)
-
-    def _times_inputs(self, A: Tensor) -> Tensor:
-        """A x for every lane's A [n, a, d]: [n, a, E]."""
-        return (A.reshape(-1, A.shape[-1]) @ self.inputs_transposed).view(*A.shape[:-1], -1)
-
-    def _onto_inputs(self, residuals: Tensor) -> Tensor:
-        """Σ_i r_i x_iᵀ: [..., a, d] for r [..., a, E]."""
-        flat = residuals.reshape(-1, residuals.shape[-1]) @ self.inputs
-        return flat.view(*residuals.shape[:-1], -1)
+        return self.evaluate(W.unsqueeze(0), self.inputs.new_zeros(1))[0][0]
 
 
 class Logistic(Classifier):
@@ -195,20 +135,13 @@ class Logistic(Classifier):
         """W₁ = 0: Lemma 1's ‖W − W₁‖ ≤ R is then its ‖W‖ ≤ R."""
         return self.inputs.new_zeros(self.num_parameters)
 
-    def logits(self, W: Tensor) -> tuple[Tensor, None]:
-        return self._times_inputs(W.view(len(W), self.num_classes, -1)), None
-
-    def pull_back(self, W: Tensor, kept: None, residuals: Tensor) -> Tensor:
-        return self._onto_inputs(residuals).flatten(2)
+    def logits(self, W: Tensor) -> Tensor:
+        return W.view(len(W), self.num_classes, -1) @ self.inputs.T
 
     def losses_and_jacobian(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f(W) [K] and J [K, P], its rows ∇f_k, for W [P]."""
-        K = self.num_domains
-        lanes = torch.from_numpy(np.ascontiguousarray(W)).expand(K, -1)  # one a domain
-        shares = lanes.new_full((K, K * self.num_examples), 1 / self.num_examples)
-        point = self.evaluate(lanes, shares)
-        J = point.gradients(torch.eye(K, dtype=lanes.dtype))[0]
-        return point.losses[0].numpy(), J.numpy()
+        model = torch.from_numpy(np.ascontiguousarray(W))
+        return self.losses(model).numpy(), jacrev(self.losses)(model).numpy()
 
     def smoothness(self) -> float:
         """L: every f_k is L-smooth, L = ½ max_k λ_max(Σ_i x_i x_iᵀ/N).
@@ -245,18 +178,8 @@ class TanhNetwork(Classifier):
         W[self.split :] /= (self.hidden + 1) ** 0.5
         return W
 
-    def logits(self, W: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def logits(self, W: Tensor) -> Tensor:
         U = W[:, : self.split].view(len(W), self.hidden, -1)
         V = W[:, self.split :].view(len(W), self.num_classes, -1)
-        activity = self._times_inputs(U).tanh()
-        return torch.baddbmm(V[:, :, -1:], V[:, :, :-1], activity), (V, activity)
-
-    def pull_back(self, W: Tensor, kept: tuple[Tensor, Tensor], residuals: Tensor) -> Tensor:
-        V, activity = kept
-        n, s, C, E = residuals.shape
-        stacked = residuals.view(n, s * C, E)
-        d_weights = (stacked @ activity.transpose(1, 2)).view(n, s, C, self.hidden)
-        d_V = torch.cat([d_weights, residuals.sum(dim=-1, keepdim=True)], dim=-1)
-        V_transposed = V[:, None, :, :-1].transpose(-1, -2)
-        d_hidden = V_transposed @ residuals * (1 - activity.square()).unsqueeze(1)
-        return torch.cat([self._onto_inputs(d_hidden).flatten(2), d_V.flatten(2)], dim=-1)
+        activity = (U @ self.inputs.T).tanh()
+        return torch.baddbmm(V[:, :, -1:], V[:, :, :-1], activity)

@@ -115,21 +115,22 @@ class _Moving:
 
     def step(self, shares: Tensor) -> None:
         """One iteration of all runs on batches [n, K·N]; σ, γ and the radius are kept squared."""
-        state = self.state
-        point = self.problem.evaluate(state["W"], shares)
-        losses = torch.stack([point.losses, point.batch_losses], dim=1)
+        state, W = self.state, self.state["W"].requires_grad_()
+        with torch.enable_grad():
+            f, batch_f = self.problem.evaluate(W, shares)
+        losses = torch.stack([f, batch_f], dim=1).detach()
         if self.on_dataset:
             self.lanes(losses)
-        g, batch_g = point.gradients(self._p)
-        state["W_sum"] += state["W"]
+        g, batch_g = gradient(self._p, f, W), gradient(self._p, batch_f, W)
+        state["W_sum"] += W.detach()
         state["p_sum"] += self._p
         state["gradient"] += g.square().sum(dim=1)
-        met = {"sigma": batch_g, "gamma": point.batch_losses, "radius": state["W"]}
+        met = {"sigma": batch_g, "gamma": losses[:, 1], "radius": W.detach()}
         for name, vectors in met.items():
             torch.maximum(state[name], vectors.square().sum(dim=1), out=state[name])
         if not self.on_dataset:
             self.lanes(losses)
-        state["W"] = state["W"] - state["step"] * batch_g
+        state["W"] = W.detach() - state["step"] * batch_g
 
     def finish(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
         """The lines of the last runs; they leave."""
@@ -155,6 +156,11 @@ class _Moving:
             "mean_model": (state["W_sum"][lane] / T).numpy(),
             "mean_weights": (state["p_sum"][lane] / T).numpy(),
         }
+
+
+def gradient(p: Tensor, losses: Tensor, W: Tensor) -> Tensor:
+    """Σ_k p_k ∇f_k(W) [n, P] of every lane, for p and losses [n, K]."""
+    return torch.autograd.grad(losses, W, p, retain_graph=True)[0]
 
 
 def draw_batches(problem: Problem, seeds: Sequence[int]) -> Iterator[Tensor]:
@@ -215,16 +221,15 @@ def estimate_constants(problem: Classifier) -> Constants:
     W = torch.stack([problem.start(seed) for seed in PILOT_SEEDS])
     corners = torch.eye(problem.num_domains, dtype=W.dtype)
     batches = draw_batches(problem, PILOT_SEEDS)
-    with torch.no_grad():
-        for _ in range(_STEPS):
-            points.append(W)
-            point = problem.evaluate(W, next(batches))
-            alone = [point.gradients(p.expand(len(W), -1))[1] for p in corners]
-            gradients = torch.stack(alone)  # ∇f̂_k^t(W_t) [K, n, P]
-            sigma = max(sigma, float(torch.linalg.vector_norm(gradients, dim=-1).amax()))
-            gamma = max(gamma, float(torch.linalg.vector_norm(point.batch_losses, dim=1).amax()))
-            W = W - _STEP_SIZE * gradients.mean(dim=0)
-    visited = torch.cat(points[::_KEEP_EVERY])
+    for _ in range(_STEPS):
+        points.append(W)
+        _, batch_f = problem.evaluate(W.requires_grad_(), next(batches))
+        alone = [gradient(p.expand(len(W), -1), batch_f, W) for p in corners]
+        gradients = torch.stack(alone)  # ∇f̂_k^t(W_t) [K, n, P]
+        sigma = max(sigma, float(torch.linalg.vector_norm(gradients, dim=-1).amax()))
+        gamma = max(gamma, float(torch.linalg.vector_norm(batch_f.detach(), dim=1).amax()))
+        W = W.detach() - _STEP_SIZE * gradients.mean(dim=0)
+    visited = torch.cat(points[::_KEEP_EVERY]).detach()
     jacobian = torch.linalg.matrix_norm(vmap(jacrev(problem.losses))(visited), ord=2).amax()
     if isinstance(problem, Logistic):
         smoothness = problem.smoothness()

@@ -7,7 +7,7 @@ import torch
 from robustmd.adversary import L2, ProjectedAscent, RegretMeter
 from robustmd.studies.theory.experiments import theorem4, theorem4_as_printed
 from robustmd.studies.theory.problems import Parabolas
-from robustmd.studies.theory.runs import PARABOLAS, Runs, draw_batches
+from robustmd.studies.theory.runs import PARABOLAS, Runs, draw_batches, gradient
 
 HORIZONS = [30, 300, 3000]
 
@@ -42,11 +42,12 @@ def test_a_lane_is_the_run_of_its_seed_alone(logistic):
     meter, W = RegretMeter.of(adversary), logistic.start(4)
     batches, squared, models = draw_batches(logistic, [4]), 0.0, []
     for _ in range(T):
-        point = logistic.evaluate(W.unsqueeze(0), next(batches))
-        g, batch_g = point.gradients(adversary.p.unsqueeze(0))
+        lane = W.unsqueeze(0).requires_grad_()
+        f, batch_f = logistic.evaluate(lane, next(batches))
+        g, batch_g = (gradient(adversary.p.unsqueeze(0), one, lane) for one in (f, batch_f))
         squared += float(g.square().sum())
         models.append(W)
-        meter.update(adversary.update(point.batch_losses[0]))
+        meter.update(adversary.update(batch_f[0].detach()))
         W = W - step * batch_g[0]
     summary = meter.summary(adversary)
     assert outcome["regret"] == pytest.approx(summary["measured"], rel=1e-9)
