@@ -3,7 +3,6 @@
 import io
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from fontTools.fontBuilder import FontBuilder
@@ -15,8 +14,8 @@ from robustmd import fonts
 from robustmd.domains.sheet import draw_sheet
 from robustmd.report import style
 from robustmd.report.aggregate import sections
-from robustmd.report.figures import FigureData, draw_all, image_bytes
-from robustmd.report.regret import regrets
+from robustmd.report.content import report_on
+from robustmd.report.figures import draw_all, image_bytes
 from robustmd.runs.reader import collect
 
 
@@ -64,14 +63,7 @@ def test_a_name_is_drawn_with_the_font_that_has_it_and_the_rest_is_escaped(cats)
 
 def drawn(outputs):
     (section,), _ = sections(collect(outputs.root).runs)
-    report = SimpleNamespace(
-        section=section,
-        comparisons=(),
-        regrets=regrets(section),
-        front=None,
-    )
-    report.recorded = FigureData(report)
-    return list(draw_all(report))
+    return list(draw_all(report_on(section)))
 
 
 @pytest.mark.parametrize("other", ["犬", "鳥"])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -201,24 +201,20 @@ def _groups(
         lost[key].append(problem)
         configurations |= {key} if problem.run else set()  # type: ignore[arg-type]
     counts = Counter((method, domain) for method, domain, _ in configurations)
-    groups = [_group(settings, by_seed, lost) for settings, by_seed in by_settings.items()]
-    groups = [replace(g, configurations=counts[g.method, g.domain]) for g in groups]
+    groups = []
+    for settings, by_seed in by_settings.items():
+        members = tuple(by_seed[seed] for seed in sorted(by_seed))
+        run = members[0].run
+        keys = [_configuration(run), *dict.fromkeys(one.run.path.parent for one in members)]
+        own = tuple(problem for key in keys for problem in lost.get(key, ()))
+        count = counts[run.method, run.domain]
+        groups.append(Group(run.label, run.method, run.domain, settings, members, count, own))
     groups.sort(key=lambda group: _rank(group, domains))
     return tuple(labelled(group, groups) for group in groups), twice
 
 
 def _configuration(run: Run) -> tuple[str, str | None, Settings]:
     return run.method, run.domain, settings_of(run).without(FINGERPRINT)
-
-
-def _group(
-    settings: Settings, by_seed: Mapping[int, Selected], lost: Mapping[object, list[Problem]]
-) -> Group:
-    members = tuple(by_seed[seed] for seed in sorted(by_seed))
-    run = members[0].run
-    keys = [_configuration(run), *dict.fromkeys(one.run.path.parent for one in members)]
-    unfinished = tuple(problem for key in keys for problem in lost.get(key, ()))
-    return Group(run.label, run.method, run.domain, settings, members, unfinished=unfinished)
 
 
 def labelled(group: Group, beside: Sequence[Group]) -> Group:

@@ -180,11 +180,12 @@ def make_report(
         for problem in sorted((*collection.problems, *left_out), key=lambda one: one.path)
         if data is None or problem.run is None or problem.run.data == data
     )
-    made = tuple(_section_report(section, left_out) for section in found)
+    made = tuple(report_on(section, left_out) for section in found)
     return Report(collection.outputs, out, made, leave_one_out(found), problems)
 
 
-def _section_report(section: Section, left_out: Iterable[Problem]) -> SectionReport:
+def report_on(section: Section, left_out: Iterable[Problem] = ()) -> SectionReport:
+    """All numbers of one data set; `left_out`: see `sections`."""
     beside = {problem.path for problem in section.unfinished}
     twice = [
         problem

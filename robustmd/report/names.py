@@ -54,14 +54,13 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])")
 def latex(text: str) -> str:
     """Text as LaTeX shows it, with booktabs' document and pdflatex: letters that a minimal document
     cannot set are given by their code point."""
-    return "".join(_latex_character(c) for c in clean(text))
 
+    def shown(letter: str) -> str:
+        accented = "\u00c0" <= letter <= "\u00ff" and unicodedata.decomposition(letter)
+        plain = letter if letter.isascii() or accented else f"{{[}}U+{ord(letter):04X}{{]}}"
+        return _LATEX.get(letter, plain)
 
-def _latex_character(character: str) -> str:
-    if character in _LATEX:
-        return _LATEX[character]
-    accented = "\u00c0" <= character <= "\u00ff" and unicodedata.decomposition(character)
-    return character if character.isascii() or accented else f"{{[}}U+{ord(character):04X}{{]}}"
+    return "".join(map(shown, clean(text)))
 
 
 def markdown(text: str) -> str:

@@ -141,8 +141,7 @@ def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
             group.seeds,
             tuple(map(group.estimate, quantities)),
             configurations=group.configurations,
-            # on the split of the last column: the test set
-            worst_domain=_worst_domain(group, quantities[-1].split) if many else NO_DOMAIN,
+            worst_domain=_worst_domain(group, quantities) if many else NO_DOMAIN,
         )
         for label, quantities in measured_as(group, columns)
     ]
@@ -151,9 +150,10 @@ def _rows(group: Group, columns: tuple[Quantity, ...]) -> list[Row]:
     return rows
 
 
-def _worst_domain(group: Group, split: str) -> Cell:
+def _worst_domain(group: Group, quantities: Sequence[Quantity]) -> Cell:
     """The domain that is the worst in most of the group's runs, of equals the first seed's:
     "rotate_90_sigma_76", beside it "(2 of 3)"; the name alone where there is one run."""
+    split = quantities[-1].split  # of the last column: the test set
     counts = Counter(one.worst_domain(split) for one in group.selected)
     (name, runs), *_ = counts.most_common(1)
     of = len(group.selected)

@@ -3,7 +3,6 @@
 import warnings
 from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,14 +11,12 @@ from inside import assert_inside
 from PIL import Image
 
 from robustmd.report.aggregate import sections
-from robustmd.report.figures import FigureData, draw_all, image_bytes
+from robustmd.report.content import report_on
+from robustmd.report.figures import draw_all, image_bytes
 from robustmd.report.figures.bars import mean_parts
 from robustmd.report.figures.drawing import chosen
 from robustmd.report.figures.lines import band
 from robustmd.report.figures.weights import sweeps
-from robustmd.report.front import front
-from robustmd.report.paired import comparisons
-from robustmd.report.regret import regrets
 from robustmd.report.style import figure_style
 from robustmd.runs.reader import collect
 
@@ -33,15 +30,8 @@ def section_of(outputs):
 
 
 def drawn_of(outputs, spread="std"):
-    section = replace(section_of(outputs), spread=spread)
-    report = SimpleNamespace(
-        section=section,
-        comparisons=comparisons(section),
-        regrets=regrets(section),
-        front=front(section),
-    )
-    report.recorded = FigureData(report)
-    return {drawn.name: drawn for drawn in draw_all(report)}
+    one = report_on(replace(section_of(outputs), spread=spread))
+    return {drawn.name: drawn for drawn in draw_all(one)}
 
 
 def weights_of(path, rows):
@@ -58,12 +48,6 @@ def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
     np.testing.assert_allclose(
         drawn["discrepancy"].figure.axes[0].lines[0].get_ydata(), [-1.0, 0.5, -0.2]
     )
-
-
-def test_a_measurement_without_all_domains_is_left_out(outputs):
-    outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.5}, {"a": float("nan"), "b": 1.0}, {}])
-    (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
-    assert line.get_xdata().tolist() == [0, 100]
 
 
 def test_effective_number_of_domains(outputs):

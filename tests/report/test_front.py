@@ -1,11 +1,9 @@
 """The static front: which runs are points, which is best, and what the sentence says."""
 
-from types import SimpleNamespace
-
 import pytest
 
+from robustmd.report.content import report_on
 from robustmd.report.figures import planes
-from robustmd.report.figures.lines import FigureData
 from robustmd.report.front import front, front_sheet
 
 
@@ -27,12 +25,7 @@ def fill(outputs, seeds=(0, 1, 2)):
 
 @pytest.fixture
 def drawn_of(section_of):
-    def drawn():
-        section = section_of()
-        report = SimpleNamespace(section=section, front=front(section))
-        return planes.static_front(FigureData(report))
-
-    return drawn
+    return lambda: planes.static_front(report_on(section_of()).recorded)
 
 
 def test_the_best_fixed_weights_are_compared_with_learned_ones_by_seed(

@@ -49,19 +49,6 @@ def test_unfinished_runs_go_on_by_their_own_command(outputs, tmp_path):
     ]
 
 
-def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, tmp_path):
-    for seed in (0, 1):
-        outputs.run("even", seed)
-    cut = outputs.root / "toy" / "even" / "00000000" / "seed=1" / "summary.json"
-    cut.write_text(cut.read_text("utf-8")[:50], "utf-8")
-    section, _ = report_of(outputs, tmp_path)
-    (missing,) = section.missing
-    assert (missing.label, missing.seeds) == ("even", (1,))
-    assert missing.reason.startswith("summary.json is not valid JSON")
-    (entry,) = (e for e in section.entries if e.reason)
-    assert (entry.path, entry.seed, entry.label) == (cut.parent, 1, "even")
-
-
 def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, tmp_path):
     outputs.run("even", 0)
     path = outputs.run("even", 1) / "metrics.csv"

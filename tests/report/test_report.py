@@ -175,14 +175,6 @@ def test_the_command(tmp_path):
     assert done.stderr.startswith(b"robustmd: nowhere: no such folder")
 
 
-def test_the_command_in_a_terminal_of_seven_bits(tmp_path):
-    done = command(
-        str(RUNS), "--data", "toy_1", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0"
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"85.00 ? 7.07" in done.stdout
-
-
 def test_help_loads_nothing_heavy_and_a_report_no_torch(outputs, tmp_path):
     outputs.run()
     heavy = {"torch", "pandas", "matplotlib", "scipy", "hydra"}

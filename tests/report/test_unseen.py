@@ -3,14 +3,13 @@
 import csv
 import json
 import statistics
-from types import SimpleNamespace
 
 import pytest
 
 from robustmd.report.aggregate import sections
+from robustmd.report.content import report_on
 from robustmd.report.domains_table import leave_one_out
 from robustmd.report.figures import losses
-from robustmd.report.figures.lines import FigureData
 from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
 from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
@@ -110,7 +109,7 @@ def test_tables_and_pages_name_the_unseen(runs, tmp_path, tables_only):
 
 def test_its_figure_has_the_unseen_apart_and_curves_are_of_the_others(runs, section_of):
     section = section_of()
-    data = FigureData(SimpleNamespace(section=section))
+    data = report_on(section).recorded
     assert {data.weights(run).shape for run in section.runs} == {(1, 2)}
     assert {data.losses(run).shape for run in section.runs} == {(3, 2)}
     drawn = losses.unseen_accuracy(data)

@@ -101,11 +101,12 @@ class FigureData:
     @cached_property
     def moving(self) -> list[Group]:
         """The mixtures whose weights change in a run: those that a user fixed do not."""
-        return [g for g in self.section.mixtures if any(map(self._is_moving, g.runs))]
 
-    def _is_moving(self, run: Run) -> bool:
-        weights = self.weights(run)
-        return bool(((weights.max() - weights.min()) > 1e-9).any())
+        def is_moving(run: Run) -> bool:
+            weights = self.weights(run)
+            return bool(((weights.max() - weights.min()) > 1e-9).any())
+
+        return [group for group in self.section.mixtures if any(map(is_moving, group.runs))]
 
     def lines(
         self,
@@ -236,14 +237,11 @@ def _log_limits(panels: Sequence[Panel]) -> tuple[float, float] | None:
     """Of the log axis that these panels have in common: it begins at the smallest value of any
     seed. None where it is linear, as where nothing is above 0."""
     lines = [line for panel in panels if panel.log for line in panel.lines]
-    above = [least.min() for line in lines if len(least := line.band["least"].pipe(_positive))]
+    least = (line.band["least"] for line in lines)
+    above = [values.min() for one in least if len(values := one[one > 0])]
     if not above:
         return None
     return min(above) / 1.3, max(*above, *(line.band["high"].max() for line in lines)) * 1.3
-
-
-def _positive(values: pd.Series) -> pd.Series:
-    return values[values > 0]
 
 
 def _draw(axis: Axes, panel: Panel, limits: tuple[float, float] | None) -> None:

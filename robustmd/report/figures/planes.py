@@ -156,7 +156,10 @@ def every_domain(data: FigureData) -> Drawing | None:
         figure, axes = grid(section.data, len(shown), 3, size, (0.6, 0.5), sharex=True, sharey=True)
         for axis, group in zip(axes, shown, strict=True):
             own, theirs, name = pairs[group.label]
-            _dots(axis, np.maximum(theirs, ends[0]), np.maximum(own, ends[0]), looks[id(group)])
+            x, y = np.maximum(theirs, ends[0]), np.maximum(own, ends[0])
+            look = {"color": looks[id(group)]["color"], "markersize": 3 if len(x) > FAINT else 6}
+            axis.plot(x, y, **DOT, **look)
+            axis.plot(x[own.argmax()], y[own.argmax()], **RING)
             axis.plot(ends, ends, color="0.6", linewidth=0.8, zorder=1)
             axis.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
             axis.set(xlabel=figure_text(name), ylabel=wrapped(group.label, 30))
@@ -180,10 +183,3 @@ def every_domain(data: FigureData) -> Drawing | None:
 def _test_losses(group: Group) -> np.ndarray:
     """[K], the mean over the group's seeds."""
     return np.mean([one.means("loss", "test") for one in group.selected], axis=0)
-
-
-def _dots(axis: Axes, x: np.ndarray, y: np.ndarray, look: Style) -> None:
-    """One for each domain, a ring around the worst."""
-    axis.plot(x, y, color=look["color"], markersize=3.0 if len(x) > FAINT else 6.0, **DOT)
-    worst = int(y.argmax())
-    axis.plot(x[worst], y[worst], **RING)

@@ -40,7 +40,10 @@ def _by_domain(data: FigureData) -> Drawing:
     panels = []
     for group in groups:
         title = f"{group.label} (n = {len(group.runs)})" if len(counts) > 1 else group.label
-        found = [_line(data, group, place) for place in range(len(data.section.domains))]
+        found = (
+            data.line(group, lambda run, name=name: data.weights(run)[name], name, place_style(k))
+            for k, name in enumerate(data.section.domains)
+        )
         panels.append(Panel(title, "weight p", [line for line in found if line is not None]))
     return data.drawing(
         "weights",
@@ -51,11 +54,6 @@ def _by_domain(data: FigureData) -> Drawing:
         shown=len(groups),
         share_y=True,
     )
-
-
-def _line(data: FigureData, group: Group, place: int) -> Line | None:
-    name = data.section.domains[place]
-    return data.line(group, lambda run: data.weights(run)[name], name, place_style(place))
 
 
 def _sorted(data: FigureData) -> Drawing:

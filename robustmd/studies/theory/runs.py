@@ -235,14 +235,10 @@ def estimate_constants(problem: Classifier) -> Constants:
         smoothness = problem.smoothness()
         radius = MARGIN * _largest_minimiser(problem)
     else:
-        smoothness, radius = MARGIN * _curvature(problem, visited), None
+        hessians = vmap(jacrev(jacrev(problem.losses)), chunk_size=50)(visited)  # [n, K, P, P]
+        smoothness = MARGIN * float(torch.linalg.eigvalsh(hessians).abs().amax())
+        radius = None
     return Constants(MARGIN * sigma, MARGIN * gamma, smoothness, MARGIN * float(jacobian), radius)
-
-
-def _curvature(problem: Classifier, visited: Tensor) -> float:
-    """The largest spectral norm of a domain's Hessian at the points [n, P]."""
-    hessians = vmap(jacrev(jacrev(problem.losses)), chunk_size=50)(visited)  # [n, K, P, P]
-    return float(torch.linalg.eigvalsh(hessians).abs().amax())
 
 
 def _largest_minimiser(problem: Logistic) -> float:
