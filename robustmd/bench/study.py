@@ -163,14 +163,8 @@ def update_microseconds(
 
 def measuring(workload: Workload, device: torch.device, images: int, rounds: int) -> dict[str, Any]:
     """A whole `measure` in images a second, and the ratio of its time to that of forward passes
-    over chunks that already lie normalised on the device.
-
-    Args:
-        workload: its model and image size.
-        device: where it is measured.
-        images: how many are measured each time.
-        rounds: >= 1 measurements of each kind, in turns.
-    """
+    over chunks that already lie normalised on the device: so many `images` each time, in `rounds`
+    of both kinds in turns."""
     domains = random_domains(1, workload.side, images)
     learner = build_learner(workload.config("even"), domains, 1, device)
     splits = resident_splits(domains, device)["train"]

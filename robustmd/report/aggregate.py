@@ -132,11 +132,7 @@ def sections(
     that are there twice, and those that the selection rule can say nothing of.
 
     Of two runs with the same configuration and seed the first path counts, so that n counts seeds.
-
-    Args:
-        runs: finished and sound.
-        selection: the rule for every row; the default where None.
-        problems: what the reader says; its unfinished runs are kept beside the rows.
+    `runs` are finished and sound; unfinished ones among the `problems` are kept beside the rows.
     """
     rule = selection or Selection()
     left_out: list[Problem] = []

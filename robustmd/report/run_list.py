@@ -45,12 +45,8 @@ class RunEntry(NamedTuple):
 
 
 def section_entries(section: Section, others: Iterable[Problem] = ()) -> tuple[RunEntry, ...]:
-    """Those on one table's domains, by row and seed, those without a row at the end.
-
-    Args:
-        section: the table's runs.
-        others: more that are left out of it, such as runs that are there twice.
-    """
+    """Those on one table's domains, by row and seed, those without a row at the end; `others` are
+    left out of it too, such as runs that are there twice."""
     labels = {p.path: group.label for group in section.groups for p in group.unfinished}
     found = [
         RunEntry(run.path, group.label, run.seed, run)
@@ -141,11 +137,8 @@ def runs_sheet(section: Section) -> Sheet:
 def compute_rows(section: Section, twice: Iterable[Run] = ()) -> ComputeRows:
     """A row for each method and device, in the order of the table: `label`, `device`, how many are
     `finished` and `unfinished`, seconds of all, and of `PARTS`, where training includes adversary.
-    `is_complete`: every run has written down its times; otherwise they are at least this.
-
-    Args:
-        section: one data set's runs.
-        twice: finished runs that are left out of it because they are there twice.
+    `is_complete`: every run has written down its times; otherwise they are at least this. `twice`:
+    finished runs that are left out of the section because they are there twice.
     """
     lost = [problem.run for problem in section.unfinished if problem.run is not None]
     runs = {run.path: run for run in (*section.runs, *twice, *lost)}.values()

@@ -112,15 +112,8 @@ Field = tuple[Column, Callable[[Any], Cell]]
 def field(
     title: str | None, of: Callable[[Any], object], *names: str, kind: Kind = "text", **look: Any
 ) -> Field:
-    """A column, and what stands in it of each item: a `Cell`, or one value as it is.
-
-    Args:
-        title: see `Column`.
-        of: an item's `Cell` or value.
-        names: in a CSV file.
-        kind: see `Column`.
-        look: `Column`'s others.
-    """
+    """A `Column`, whose other fields are in `look`, and what stands in it `of` each item: a `Cell`,
+    or one value as it is."""
 
     def cell(item: Any) -> Cell:
         found = of(item)

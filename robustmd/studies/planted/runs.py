@@ -121,13 +121,13 @@ class Results:
     runs: pd.DataFrame
 
     @cached_property
-    def _by_method(self) -> dict[Any, pd.DataFrame]:
+    def _of(self) -> dict[Any, pd.DataFrame]:
         """The runs of every (setting, method)."""
         return dict(iter(self.runs.groupby(["setting", "method"], sort=False)))
 
     def chosen(self, setting: Setting, method: str) -> pd.DataFrame:
         """The method's runs whose configuration was chosen: one for every seed."""
-        runs = self._by_method[setting, method]
+        runs = self._of[setting, method]
         return runs[runs["chosen"]]
 
     def estimate(self, setting: Setting, method: str, measure: str) -> Estimate:
@@ -136,8 +136,7 @@ class Results:
 
     def best(self, setting: Setting, method: str) -> Estimate:
         """The smallest suboptimality of all the method's configurations: chosen with hindsight."""
-        runs = self._by_method[setting, method]
-        return estimate(runs.groupby("seed")["suboptimality"].min())
+        return estimate(self._of[setting, method].groupby("seed")["suboptimality"].min())
 
     def seeds_below(self, setting: Setting, method: str, measure: str) -> int:
         """On how many seeds the method is below even, by more than the optimum's error."""
@@ -150,14 +149,12 @@ class Results:
 
     def violations(self) -> list[str]:
         """A line for every run below the optimum, which no model can be: a bug."""
-        measures = ["suboptimality", "excess", "last"]
-        allowed = -self.runs["optimum_error"] - _ROUNDING
-        below = self.runs[self.runs[measures].lt(allowed, axis=0).any(axis=1)]
         return [
             f"{run['setting']}, seed {run['seed']}, {run['method']} ({run['configuration']}): "
             f"{measure} {run[measure]:.3g} is below the optimum (error at most "
             f"{run['optimum_error']:.1g})"
-            for _, run in below.iterrows()
-            for measure in measures
-            if run[measure] < -run["optimum_error"] - _ROUNDING
+            for measure in ("suboptimality", "excess", "last")
+            for _, run in self.runs[
+                self.runs[measure] < -self.runs["optimum_error"] - _ROUNDING
+            ].iterrows()
         ]

@@ -114,10 +114,11 @@ def _caption(results: Results) -> str:
 
 def _ends_table(results: Results, measure: str) -> str:
     """The measure at every factor's hardest level; "best": see `Results.best`."""
-    ends = {
-        f"{factor.name} {factor.levels[-1][0]:g}": factor.levels[-1] for factor in results.factors
+    columns = {
+        f"{factor.name} {value:g}": setting
+        for factor in results.factors
+        for value, setting in factor.levels[-1:]
     }
-    columns = {name: setting for name, (_, setting) in ends.items()}
     if BASE in settings_of(results.factors):
         columns = {"base": BASE, **columns}
 
