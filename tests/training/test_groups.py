@@ -99,7 +99,7 @@ def test_the_report_shows_the_worst_group_and_the_sizes(
 ) -> None:
     monkeypatch.setattr(report, "draw_all", lambda one: iter(()))
     tree = next(iter(outputs.values())).parents[3]
-    page = (write_report(tree, tmp_path / "report").report.out / "README.md").read_text()
+    page = (write_report(tree, tmp_path / "report").out / "README.md").read_text()
     expected = ", ".join(f"{name} {n} + 8" for name, n in zip(NAMES, SIZES.values(), strict=True))
     assert f"Training + test examples: {expected}." in page
     worst = summary(outputs["opt"])["worst"]["test"]["accuracy"]
