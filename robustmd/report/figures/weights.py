@@ -35,14 +35,17 @@ def draw(data: FigureData) -> Drawing | None:
 
 
 def _by_domain(data: FigureData) -> Drawing:
+    def weight_of(name: str) -> Values:
+        return lambda run: data.weights(run)[name]
+
     groups = chosen(data.section, data.moving)
     counts = {len(group.runs) for group in groups}
     panels = []
     for group in groups:
         title = f"{group.label} (n = {len(group.runs)})" if len(counts) > 1 else group.label
         found = (
-            data.line(group, lambda run, name=name: data.weights(run)[name], name, place_style(k))
-            for k, name in enumerate(data.section.domains)
+            data.line(group, weight_of(name), name, place_style(place))
+            for place, name in enumerate(data.section.domains)
         )
         panels.append(Panel(title, "weight p", [line for line in found if line is not None]))
     return data.drawing(
