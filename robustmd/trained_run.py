@@ -21,7 +21,7 @@ from robustmd.runs import files
 from robustmd.runs.reader import collect, judge
 from robustmd.runs.run import Run as Record
 from robustmd.runs.untrusted import Unreadable, read_frame
-from robustmd.training.evaluation import run_model
+from robustmd.training.evaluation import MODELS, run_model
 from robustmd.training.pixels import normalised
 
 if TYPE_CHECKING:
@@ -123,8 +123,9 @@ class Run:
         if config.backbone.name == FROM_PYTHON:
             config.backbone.given = self._module
         facts = BackboneFacts(len(self._classes()), self._image_size())
-        name = files.BEST_MODEL if which == "best" else files.FINAL_MODEL
-        return run_model(self.path, self.summary, config.backbone, facts, name).eval()
+        if which not in MODELS:
+            raise UserError(f"model({which!r}): must be one of {', '.join(MODELS)}")
+        return run_model(self.path, self.summary, config.backbone, facts, MODELS[which]).eval()
 
     def predict(self, images: Any) -> np.ndarray:
         """Probabilities, float32 [n, C], of the classes in the order of `summary["classes"]`; of a

@@ -95,6 +95,8 @@ def test_its_model_predicts_as_it_was_measured(run, folder: Path) -> None:
     assert found == pytest.approx(softmax(logits.astype(np.float32), 1), abs=2e-3)
     assert len(label) == 1000
     assert not run.model().training
+    with pytest.raises(UserError, match="must be one of last, best"):
+        run.model("worst")
     Image.fromarray(images[0]).save(folder / "one.png")
     assert run.predict([folder / "one.png"]) == pytest.approx(found[:1], abs=1e-6)
     with pytest.raises(UserError, match=r"images are float64 \[2, 32, 32, 3\]; needed are uint8"):

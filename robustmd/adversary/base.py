@@ -136,7 +136,7 @@ class Adversary(PreciseModule):
             group: the processes, which must all call; None: all there are, or this one alone.
 
         Raises:
-            ValueError: losses or counts are not of shape [K], or on another device than the
+            ValueError: losses or counts are no tensor of shape [K], or on another device than the
                 adversary; a group without counts, or counts and present.
         """
         losses, present, _ = self._of_all(losses, present, counts, group)
@@ -184,7 +184,7 @@ class Adversary(PreciseModule):
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """(f̂ᵗ [K] over all processes, `present`, what this one's losses count in f̂ᵗ [K], times the
         number of processes)."""
-        losses = self._checked("losses", losses.detach())
+        losses = self._checked("losses", losses).detach()
         if counts is not None and present is None:
             return _over_group(losses, self._checked("counts", counts), group)
         if counts is not None or group is not None:
@@ -193,6 +193,8 @@ class Adversary(PreciseModule):
         return losses, present, share
 
     def _checked(self, name: str, values: Tensor) -> Tensor:
+        if not isinstance(values, Tensor):
+            raise ValueError(f"{name} is {type(values).__name__}; it must be a tensor [K].")
         if values.shape != self.p.shape:
             raise ValueError(
                 f"{name} has shape {list(values.shape)}; it needs one per domain: [{len(self.q)}]."

@@ -24,7 +24,7 @@ def build_optimizer(
     `training.head_learning_rate`.
 
     It is fused where torch has it so. On CUDA it reads η and counts steps on the device, so that a
-    graph can hold it.
+    graph can hold it. Raises UserError: no parameter trains.
     """
     there = {name.lower(): one for name, one in vars(torch.optim).items() if isinstance(one, type)}
     made, own = there[training.optimizer], OPTIMIZERS[training.optimizer]

@@ -197,9 +197,11 @@ def test_losses_of_another_shape_are_refused(make_rule, shape):
         make_rule().update(torch.ones(shape))
 
 
-def test_losses_on_another_device_are_refused(make_rule):
+def test_losses_on_another_device_or_in_a_list_are_refused(make_rule):
     with pytest.raises(ValueError, match=r"move it with adversary.to\('meta'\)"):
         make_rule().update(torch.ones(K, device="meta"))
+    with pytest.raises(ValueError, match=r"losses is list; it must be a tensor \[K\]"):
+        make_rule().weighted_loss([1.0] * K)
 
 
 @pytest.mark.gpu
