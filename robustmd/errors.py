@@ -1,7 +1,9 @@
 """The one exception that is a message to a person, and how it lists names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+
+Say = Callable[[str], None]  # shows the user a line
 
 
 class UserError(Exception):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_type_hint
 from typing_extensions import Self, dataclass_transform
 
 from robustmd.config.ranges import BELOW_ONE, NAMES, PARTS, SIZES, key, one_of
-from robustmd.errors import UserError
+from robustmd.errors import Say, UserError
 
 if TYPE_CHECKING:
     from robustmd.domains.domain import DomainSet
@@ -113,7 +113,7 @@ class DataFacts:
     """
 
     folder: Callable[[str], Path]
-    say: Callable[[str], None]
+    say: Say
 
 
 Targets = Literal["classes", "numbers"]

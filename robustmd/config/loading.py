@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
 from robustmd.config.settings import Config
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError, listed
+from robustmd.errors import Say, UserError, listed
 from robustmd.registry import DataFacts
 
-Say = Callable[[str], None]
 FEW_TESTED = 10  # images; with fewer, one of them moves the accuracy by more than 10 points
 
 

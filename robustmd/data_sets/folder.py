@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from robustmd.domains.examples import seeded_split
 from robustmd.domains.listing import LAYOUT, Listed, Listing, list_root, shown
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
-from robustmd.errors import UserError, listed
+from robustmd.errors import Say, UserError, listed
 from robustmd.registry import DataFacts, Settings, data, key
 
 COLUMNS = Allowed(
@@ -24,7 +23,6 @@ COLUMNS = Allowed(
     lambda value: all(isinstance(name, str) for name in value),
 )
 MOST_NOTES = 10
-Say = Callable[[str], None]
 
 
 def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> DomainSet:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from robustmd.domains.examples import VARIANTS, Views
 from robustmd.domains.listing import Listed, Listing, shown
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.domains.published import fetch_missing, filled, origin
-from robustmd.errors import UserError, listed, readable
+from robustmd.errors import Say, UserError, listed, readable
 from robustmd.registry import DataFacts, Settings, data, key
 from robustmd.runs.lock import held
 
@@ -169,7 +169,7 @@ def _check_classes(domain: str, files: Iterable[Listed], breeds: Sequence[Breed]
 # --- Oxford-IIIT Pet -----------------------------------------------------------------------------
 
 
-def have_vgg(data_dir: Path, say: Callable[[str], None]) -> None:
+def have_vgg(data_dir: Path, say: Say) -> None:
     """See that images and lists are there: fetched and unpacked where they are not.
 
     Raises UserError if they cannot be had, naming what belongs where.
@@ -188,7 +188,7 @@ def have_vgg(data_dir: Path, say: Callable[[str], None]) -> None:
                 _unpack(archive, part, say)
 
 
-def _unpack(archive: Path, part: str, say: Callable[[str], None]) -> None:
+def _unpack(archive: Path, part: str, say: Say) -> None:
     """Put the archive's folder beside it, when it is whole. Of the published bytes, nothing else
     need be feared. Raises UserError for others, OSError."""
     say(f"checking and unpacking {shown(archive)}")

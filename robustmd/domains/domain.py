@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from robustmd.domains.checksums import array_sha256, fingerprint
 from robustmd.domains.examples import SPLITS, Examples, Views, held_out, stream
 from robustmd.domains.tensors import arrays_of, examples_of
-from robustmd.errors import UserError, listed, printable
+from robustmd.errors import Say, UserError, listed, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +138,7 @@ class DomainSet:
         classes: Sequence[str],
         checksums: Mapping[str, Mapping[str, str]],
         notes: Sequence[str] = (),
-        say: Callable[[str], None] = lambda _: None,
+        say: Say = lambda _: None,
     ) -> DomainSet:
         """With the `fingerprint` of these checksums; `say` is told the notes."""
         for note in notes:

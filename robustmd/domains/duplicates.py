@@ -14,7 +14,6 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +23,7 @@ import numpy as np
 from robustmd.domains.arrays import make_folder
 from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
-from robustmd.errors import listed
+from robustmd.errors import Say, listed
 from robustmd.runs.files import write_atomically
 
 PROBE_BYTES = 1024
@@ -58,7 +57,7 @@ class Shared(NamedTuple):
 def duplicates(
     data: DomainSet,
     cache: Path,
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda line: None,
     most: float = math.inf,
 ) -> tuple[Shared, ...] | None:
     """`find_duplicates`, or what it found before in the same splits of the same data; None for more

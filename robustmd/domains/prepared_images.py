@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,8 @@ from robustmd.domains.checksums import stamp_of
 from robustmd.domains.decoding import UnreadableError, decoded
 from robustmd.domains.listing import Listed, Listing, shown
 from robustmd.domains.store import Recipe, open_store
-from robustmd.errors import UserError, listed
+from robustmd.errors import Say, UserError, listed
 
-Say = Callable[[str], None]
 # Of the preparation: raise it when the same files give other arrays. It is part of the content, so
 # that a store of before is replaced and not left beside the new one.
 VERSION = 2

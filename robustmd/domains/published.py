@@ -27,12 +27,11 @@ from urllib.parse import urlsplit
 from robustmd.domains.arrays import ArrayWriter, make_folder
 from robustmd.domains.domain import Domain, Examples
 from robustmd.domains.store import Recipe, Store, find_store, open_store
-from robustmd.errors import UserError, printable, readable
+from robustmd.errors import Say, UserError, printable, readable
 from robustmd.registry import DataFacts
 from robustmd.runs.files import hex_digest
 from robustmd.runs.lock import held
 
-Say = Callable[[str], None]
 TIMEOUT = 20.0  # seconds without a byte
 
 

@@ -24,11 +24,10 @@ import numpy as np
 
 from robustmd.domains.arrays import MARK, ArrayWriter, file_of, make_folder, open_array, share
 from robustmd.domains.checksums import Stamp, array_sha256, file_md5, stamp_of
-from robustmd.errors import UserError, readable
+from robustmd.errors import Say, UserError, readable
 from robustmd.runs.files import write_atomically
 from robustmd.runs.lock import held
 
-Say = Callable[[str], None]
 Accept = Callable[[Mapping[str, str]], None]
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -6,16 +6,14 @@ import io
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from robustmd.errors import UserError, first_line
+from robustmd.errors import Say, UserError, first_line
 from robustmd.runs import files
 
 KEPT = 2
-
-Say = Callable[[str], None]
 
 
 def save(run: Path, iteration: int, state: dict[str, Any]) -> None:

@@ -15,11 +15,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from robustmd.errors import UserError
+from robustmd.errors import Say, UserError
 from robustmd.runs import files
 
 try:
@@ -33,8 +33,6 @@ BEAT = 5.0  # seconds between two renewals of the file by its holder
 WATCH = 20.0  # seconds to wait for a renewal by a holder on another machine
 PATIENCE = 2.0  # seconds to wait for one that only looked who holds the lock
 MOST = 4096  # bytes of a lock file that are looked at
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

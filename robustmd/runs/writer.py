@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from robustmd.errors import printable
+from robustmd.errors import Say, printable
 from robustmd.runs import files, lock
 from robustmd.runs.files import Extent
 from robustmd.runs.untrusted import Unreadable, read_record
@@ -41,7 +41,7 @@ class RunDirectory:
             return None
 
     @contextmanager
-    def locked(self, say: lock.Say = lambda _: None) -> Iterator[None]:
+    def locked(self, say: Say = lambda _: None) -> Iterator[None]:
         """Make the directory and hold its lock: one process at a time. Raises UserError: another
         process has it; OSError: it cannot be made, or holds what leads out of it."""
         self.path.mkdir(parents=True, exist_ok=True)

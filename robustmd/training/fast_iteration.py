@@ -14,7 +14,7 @@ from dataclasses import replace
 import torch
 
 from robustmd.config import settings
-from robustmd.errors import UserError, first_line
+from robustmd.errors import Say, UserError, first_line
 from robustmd.training.batches import BatchStream, Draw
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner
@@ -30,7 +30,7 @@ Part = Callable[[], None]
 Capture = Callable[[Part], Part]
 
 
-def ready_iteration(runtime: settings.Runtime, parts: Parts, say: Callable[[str], None]) -> Iterate:
+def ready_iteration(runtime: settings.Runtime, parts: Parts, say: Say) -> Iterate:
     """What the loop calls for one iteration, by `runtime.graph` and `runtime.compile`.
 
     Where no graph can be captured, `say` is told and the run goes on without. The seconds that
@@ -68,7 +68,7 @@ def _compile(parts: Parts) -> None:
         ) from None
 
 
-def _captured(parts: Parts, say: Callable[[str], None]) -> Iterate:
+def _captured(parts: Parts, say: Say) -> Iterate:
     """Captured, where that can be and two iterations of it, taken back, do what plain ones do."""
     plain = numbers_around(iterate, parts)
     reason = why_not(parts.batches, parts.pool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from robustmd.config.identity import (
 )
 from robustmd.config.loading import with_test_notes
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError, first_line, listed
+from robustmd.errors import Say, UserError, first_line, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import LOSSES, METRICS, Loss
 from robustmd.runs import files
@@ -66,7 +66,7 @@ class Plan:
         device: torch.device,
         weights: WeightsFile | None = None,
         overrides: Sequence[str] = (),
-        say: Callable[[str], None] = lambda _: None,
+        say: Say = lambda _: None,
     ) -> Plan:
         """Settle them. `overrides`: what the user typed, for the command that makes a run that is
         missing; `say` is told what is to be known of the data's classes.

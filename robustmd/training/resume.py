@@ -4,7 +4,7 @@ end of a shorter run, as if that had been as long."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import torch
 
 from robustmd.config import settings
 from robustmd.config.identity import canonical
-from robustmd.errors import UserError, first_line
+from robustmd.errors import Say, UserError, first_line
 from robustmd.methods import build_adversary
 from robustmd.registry import MethodFacts
 from robustmd.runs import checkpoints, files
@@ -56,7 +56,7 @@ def go_on(plan: Plan, state: RunState, environment: Mapping[str, Any]) -> bool:
     return True
 
 
-def _take_up_newest(plan: Plan, state: RunState, say: Callable[[str], None]) -> bool:
+def _take_up_newest(plan: Plan, state: RunState, say: Say) -> bool:
     path, as_new = plan.directory.path, copy.deepcopy(state.state_dict())
     for iteration, found in checkpoints.newest_first(path, say, most=_most_bytes(as_new)):
         try:

@@ -18,7 +18,7 @@ from robustmd.config import settings
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.domains.duplicates import duplicate_warnings, duplicates
-from robustmd.errors import UserError, listed
+from robustmd.errors import Say, UserError, listed
 from robustmd.runs import files
 from robustmd.runs.writer import ReadDirectory
 from robustmd.trackers.tracker import check_trackers
@@ -119,7 +119,7 @@ def run(
             ) from None
 
 
-def _planned(config: settings.Config, overrides: Sequence[str], say: Callable[[str], None]) -> Plan:
+def _planned(config: settings.Config, overrides: Sequence[str], say: Say) -> Plan:
     """The plan, for the data that are there; torch is set up for it."""
     runtime = config.runtime
     device = here().device(choose_device(runtime.device))
