@@ -75,14 +75,15 @@ def run_bench(device: torch.device, effort: Effort, say: Callable[[str], None]) 
         say(f"{workload.name}, batch {workload.batch_size}: loops")
         result["workloads"][workload.name] = _loops(workload, device, effort, fastest)
     small = workloads(device)[0]
-    say(f"{small.name}: growth with the number of domains")
-    domains = {str(K): random_domains(K, small.side) for K in GROWTH}
-    steps = {K: ours(small, of, device, "opt", "fp32") for K, of in domains.items()}
-    result["growth"] = _compared(steps, [("10", "2"), ("100", "2")], device, effort)
-    say(f"{small.name}: more domains than a batch has examples")
-    domains = {str(a * s): grid_domains(a, s, small.side) for a, s in GRIDS}
-    steps = {K: ours(small, of, device, "opt", "fp32") for K, of in domains.items()}
-    result["many"] = _compared(steps, [("1000", "10")], device, effort)
+    domains = {
+        "growth": [random_domains(K, small.side) for K in GROWTH],
+        "many": [grid_domains(*grid, small.side) for grid in GRIDS],
+    }
+    for key, base, title in GROWTHS:
+        say(f"{small.name}: {title}")
+        steps = {str(len(of)): ours(small, of, device, "opt", "fp32") for of in domains[key]}
+        pairs = [(K, base) for K in steps if base != K]
+        result[key] = _compared(steps, pairs, device, effort)
     say("adversary updates")
     result["update_microseconds"] = update_microseconds(device)
     say(f"{small.name}: measurement")

@@ -55,6 +55,6 @@ def test_lanes_of_different_sizes_and_references(name):
 
     def make(ratio: float):
         sizes, alone = [10, 20, 30, int(40 * ratio)], [0.1, 0.2, 0.1, 0.1 * ratio]
-        return method.adversary(method.own[-1], K, 60, sizes=sizes, alone=alone)
+        return method.adversary(method.own[-1], 60, sizes, alone)
 
     check_lanes(make, [1.0, 5.0])

@@ -81,22 +81,12 @@ class _Team:
         self.num_rates = len(method.rates)
         self.weighs = method.example().weighs
         K, d = tasks[0].setting.num_domains, tasks[0].train.signed.shape[2]
-        self.lanes = []
-        for own in method.own:
-            players = [
-                Player(
-                    method.adversary(
-                        own,
-                        K,
-                        iterations,
-                        sizes=task.setting.sizes().tolist(),
-                        alone=task.optimum.alone.tolist(),
-                    )
-                )
-                for task in tasks
-                for _ in method.rates
-            ]
-            self.lanes.append(Lanes(players))
+        facts = [(task.setting.sizes().tolist(), task.optimum.alone.tolist()) for task in tasks]
+        given = [one for one in facts for _ in method.rates]
+        self.lanes = [
+            Lanes([Player(method.adversary(own, iterations, *one)) for one in given])
+            for own in method.own
+        ]
         rates = method.rates * len(method.own)
         self.rates = torch.tensor(rates, dtype=torch.float64)[:, None]
         self.w = torch.zeros(len(tasks), len(rates), d, dtype=torch.float64)

@@ -59,24 +59,22 @@ class Method:
     def adversary(
         self,
         own: Mapping[str, Any],
-        num_domains: int,
         iterations: int,
-        *,
-        sizes: Sequence[int],
-        alone: Sequence[float],
+        sizes: Sequence[int] = (1, 1),
+        alone: Sequence[float] = (0.0, 0.0),
     ) -> Adversary:
-        """The package's, with these of its `own` values; `alone` is f*."""
+        """The package's, with these of its `own` values; n_k are `sizes`, f* is `alone`."""
         keys = {
-            key: max(1, math.ceil(value * num_domains)) if self._is_share(key) else value
+            key: max(1, math.ceil(value * len(sizes))) if self._is_share(key) else value
             for key, value in own.items()
         }
         runs: Any = _Alone(alone)
         settings, _ = self.schema(**keys).filled(runs)
-        return build_adversary(settings, MethodFacts(num_domains, iterations, sizes))
+        return build_adversary(settings, MethodFacts(len(sizes), iterations, sizes))
 
     def example(self) -> Adversary:
         """One of its adversaries, for what all of them share."""
-        return self.adversary(self.own[0], 2, 1, sizes=(1, 1), alone=(0.0, 0.0))
+        return self.adversary(self.own[0], 1)
 
     def family(self) -> str:
         """One of `FAMILIES`."""

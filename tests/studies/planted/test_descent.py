@@ -19,7 +19,7 @@ def task_of(setting: Setting, seed: int = 0) -> Task:
 
 def adversary_of(method: Method, own, task: Task, iterations: int):
     sizes, alone = task.setting.sizes().tolist(), task.optimum.alone.tolist()
-    return method.adversary(own, len(sizes), iterations, sizes=sizes, alone=alone)
+    return method.adversary(own, iterations, sizes, alone)
 
 
 @pytest.mark.parametrize("name", ["opt", "groupdro", "vrex", "minimax"])
