@@ -15,11 +15,13 @@ from robustmd.commands.train import Task
 from robustmd.sweeping.failures import RECORD
 from robustmd.sweeping.picture import SIZE
 
+# A cluster of its own, whether or not one runs here, or has left its address behind.
+RAY = ["hydra.launcher.ray.init.address=local", "+hydra.launcher.ray.init.num_cpus=2"]
 LAUNCHERS = {
     "side_by_side": ("robustmd", ["jobs=2"]),
     "joblib": ("hydra_joblib_launcher", ["hydra.launcher.n_jobs=2"]),
     "submitit_local": ("hydra_submitit_launcher", ["hydra.sweep.dir=submitted"]),
-    "ray": ("hydra_ray_launcher", ["+hydra.launcher.ray.init.num_cpus=2"]),
+    "ray": ("hydra_ray_launcher", RAY),
 }
 SIX = """# @package _global_
 hydra:
