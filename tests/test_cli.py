@@ -317,3 +317,9 @@ def test_evaluates_mistakes_are_lines(
     done = robustmd("evaluate", ".", "seed=1")
     assert done.returncode == 2
     assert "evaluate takes key=value with runtime, paths" in done.stderr
+    (tmp_path / "seed=1").mkdir()
+    done = robustmd("evaluate", ".", "seed=1")  # as a shell makes of seed=*
+    assert done.returncode == 2
+    assert done.stderr == (
+        "robustmd: seed=1: a folder more than evaluate takes; call it for each run\n"
+    )

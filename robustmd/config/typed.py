@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 from unicodedata import normalize
 
@@ -111,6 +112,8 @@ def check_taken(overrides: Sequence[str], allowed: Sequence[str], command: str) 
     """Refuse all but key=value with keys of `allowed` or below them. Raises UserError."""
     for override in overrides:
         key, sign, _ = override.partition("=")
+        if Path(override).is_dir():
+            raise UserError(f"{override}: a folder more than {command} takes; call it for each run")
         if not sign or not any(key == one or key.startswith(f"{one}.") for one in allowed):
             raise UserError(f"{override}: {command} takes key=value with {', '.join(allowed)}")
 

@@ -30,6 +30,10 @@ def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> li
             raise UserError(f"{name}={number}: must be a whole number >= 1")
     if runs == 1 or n_jobs == 1:
         return [{}]
+    if sys.platform == "win32":  # where no pipe takes the place of a process's output
+        line = "runs go one after another on Windows; side by side: hydra/launcher=joblib"
+        print(line, file=sys.stderr)  # noqa: T201
+        return [{}]
     gpus = [] if device == "cpu" else _gpus(device)
     if gpus:
         wanted = n_jobs or len(gpus) * per_device

@@ -45,6 +45,18 @@ def test_no_more_than_the_memory_holds_and_a_line_says_so(
 
 
 @pytest.mark.usefixtures("cores")
+def test_one_after_another_on_windows_and_a_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module.sys, "platform", "win32")
+    assert slots("cpu", 9, 4) == [{}]
+    line = "runs go one after another on Windows; side by side: hydra/launcher=joblib\n"
+    assert capsys.readouterr().err == line
+    assert slots("cpu", 1) == slots("cpu", 9, 1) == [{}]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("cores")
 def test_every_gpu_has_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
