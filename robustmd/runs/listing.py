@@ -19,7 +19,6 @@ from robustmd.config.identity import canonical, flattened
 from robustmd.errors import UserError
 from robustmd.metrics import worst
 from robustmd.runs import files, lock
-from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.reader import Records, collect, judge, root_of, status_of
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
 from robustmd.runs.untrusted import Missing, Unreadable, read_bytes, read_table
@@ -58,7 +57,7 @@ def list_runs(outputs: Path) -> list[Listed]:
     """Every run directory below `outputs`, in the order of their paths. Raises UserError: it is no
     folder."""
     root = root_of(outputs)
-    found = (_listed(path, root) for path in find_run_directories(root).run_directories)
+    found = (_listed(path, root) for path in files.find_run_directories(root).run_directories)
     return [one for one in found if one is not None]
 
 

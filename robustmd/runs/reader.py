@@ -18,7 +18,6 @@ import numpy as np
 from robustmd.errors import UserError, listed
 from robustmd.metrics import worst
 from robustmd.runs import files
-from robustmd.runs.discovery import find_run_directories
 from robustmd.runs.run import (
     CROSS_ENTROPY,
     MEASURED,
@@ -73,7 +72,7 @@ def collect(outputs: Path) -> Collection:
     of the tree are not followed. Raises `UserError` only where `outputs` is no folder.
     """
     root = root_of(outputs)
-    found = find_run_directories(root)
+    found = files.find_run_directories(root)
     problems = [Problem(path, reason, "directory") for path, reason in found.others]
     runs: list[Run] = []
     for path in found.run_directories:
