@@ -11,6 +11,9 @@ from robustmd.errors import UserError
 
 _GIB_EACH = 1.0  # of memory, for a run: the processes of the small data sets take half of it
 
+DEVICES = Path("/dev")
+_GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "dxg", "kfd")  # CUDA's, on Linux and WSL; ROCm's
+
 
 def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> list[dict[str, str]]:
     """The environment variables of every process: as many as runs go side by side, at least one.
@@ -61,7 +64,9 @@ def _that_fit(wanted: int) -> int:
 
 def _gpus(device: str) -> list[str]:
     """The indices of the GPUs that runs may use; none where they run on the CPU."""
-    import torch  # noqa: PLC0415 - takes seconds, and only a sweep asks
+    if not any(path for name in _GPU_FILES for path in DEVICES.glob(name)):
+        return []
+    import torch  # noqa: PLC0415 - takes seconds, and only a sweep beside a GPU asks
 
     if not torch.cuda.is_available():
         return []

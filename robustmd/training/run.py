@@ -126,7 +126,8 @@ def _planned(config: settings.Config, overrides: Sequence[str], say: Say) -> Pla
     set_up(runtime, device)
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(runtime.deterministic)
+    if torch.are_deterministic_algorithms_enabled() != runtime.deterministic:
+        torch.use_deterministic_algorithms(runtime.deterministic)  # a second: loads a compiler
     weights = find_weights(config.backbone)
     plan = Plan.of(config, load_domains(config, say), device, weights, overrides, say)
     index, name = (getattr(one.method, "domain", None) for one in (config, plan.config))

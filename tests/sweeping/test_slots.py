@@ -1,5 +1,6 @@
 """How many runs go side by side."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,13 +58,16 @@ def test_one_after_another_on_windows_and_a_line_says_so(
 
 
 @pytest.mark.usefixtures("cores")
-def test_every_gpu_has_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_gpu_has_its_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "DEVICES", tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
 
     def devices(*given: Any) -> list[str]:
         return [place["CUDA_VISIBLE_DEVICES"] for place in slots(*given)]
 
+    assert slots("auto", 9) == [ONE_THREAD] * 4
+    (tmp_path / "nvidiactl").touch()
     assert devices("auto", 9) == ["0", "1"]
     assert devices("auto", 9, None, 2) == ["0", "1", "0", "1"]
     assert devices("cuda:1", 9, 3) == ["1", "1", "1"]
