@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from robustmd.report.report import write_report
+from robustmd.report.style import COLOURS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed here")
@@ -128,3 +129,64 @@ def test_it_is_whole_without_a_script(opened):
     assert page.locator("[data-line='opt']").first.is_visible()
     assert page.locator("figure .keys").first.inner_text().split() == ["even", "opt", "kl"]
     assert page.locator("figure button").count() == 0
+
+
+CONTRASTS = """colours => {
+  const context = document.createElement("canvas").getContext("2d", {willReadFrequently: true})
+  const page = getComputedStyle(document.body).backgroundColor
+  const paint = (colour, filter, alpha) => {
+    context.filter = filter
+    context.globalAlpha = alpha
+    context.fillStyle = colour
+    context.fillRect(0, 0, 1, 1)
+  }
+  const luminance = () => {
+    const part = x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4
+    const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map(x => part(x / 255))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const contrast = (one, colour) => {
+    let alpha = getComputedStyle(one).strokeOpacity
+    for (let up = one; up.tagName !== "svg"; up = up.parentNode)
+      alpha *= getComputedStyle(up).opacity
+    const {filter} = getComputedStyle(one.closest("svg"))
+    const grounds = one.closest("[data-x]") ? [[page, "none"], ["#fff", filter]] : [[page, "none"]]
+    return Math.min(...grounds.map(([ground, own]) => {
+      paint(ground, own, 1)
+      const below = luminance()
+      paint(colour, filter, alpha)
+      const [low, high] = [below, luminance()].sort((a, b) => a - b)
+      return (high + 0.05) / (low + 0.05)
+    }))
+  }
+  const texts = [...document.querySelectorAll("svg text")]
+  const lines = [...document.querySelectorAll("svg [data-line] path, .run polyline")]
+  const painted = colours.map(colour => {
+    lines[0].setAttribute("stroke", colour)
+    return contrast(lines[0], getComputedStyle(lines[0]).stroke)
+  })
+  return [
+    texts.map(one => contrast(one, getComputedStyle(one).fill)),
+    [...painted, ...lines.map(one => contrast(one, getComputedStyle(one).stroke))],
+  ]
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_letters_and_lines_of_curves_stand_out(opened, scheme):
+    """By WCAG's 1.4.3 and 1.4.11; axe does not look into an SVG."""
+    page = opened(color_scheme=scheme)
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    texts, lines = page.evaluate(CONTRASTS, [colour.lower() for colour in COLOURS])
+    assert len(texts) > 50
+    assert len(lines) > 20
+    assert min(texts) >= 4.5
+    assert min(lines) >= 3
+
+
+def test_paper_has_every_column(opened):
+    page = opened(703)  # A4 without its margins, although upright: the names here are short
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+    for table in page.locator("table:visible").all():
+        assert table.bounding_box()["width"] <= 703

@@ -45,8 +45,7 @@ def worst_case(data: FigureData) -> Drawing | None:
 def worst_case_together(data: FigureData) -> Drawing | None:
     """All methods in one panel on a log axis; None where there is nothing to bring together."""
     section = data.section
-    thin = {"alpha": 0.6, "linewidth": 1.0}
-    styles = [style | thin for style in line_styles(section.individuals)]
+    styles = [style | {"linewidth": 1.0} for style in line_styles(section.individuals)]
     styles += line_styles(section.mixtures)
     groups = (*section.individuals, *section.mixtures)
     lines = data.lines(groups, _worst(data), styles=styles)
