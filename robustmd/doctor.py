@@ -20,6 +20,7 @@ from robustmd.config.composing import composed_config
 from robustmd.config.settings import Config
 from robustmd.config.typed import typed
 from robustmd.errors import UserError
+from robustmd.extras import install, required
 from robustmd.registry import BACKBONES, DATA
 from robustmd.sweeping.slots import available_gib, cores
 from robustmd.training.records import choose_device, version
@@ -55,21 +56,18 @@ def findings(overrides: Sequence[str]) -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     """What the package asks for, and its extras; nothing is imported."""
-    asked = [Requirement(text) for text in metadata.requires("robustmd") or ()]
-    core = [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
+    core = required()
     wrong = [one for one in core if not _is_there(one)]
     for one in wrong:
-        yield Finding(one.name, version(one.name) or "missing", f"pip install '{one}'", True)
+        yield Finding(one.name, version(one.name) or "missing", install([one]), True)
     versions = ", ".join(f"{name} {version(name)}" for name in ("robustmd", "torch", "torchvision"))
     yield Finding("packages", f"{versions}; {len(core) - len(wrong)} of {len(core)} as required")
     for extra in metadata.metadata("robustmd").get_all("Provides-Extra") or ():
-        own = [one for one in asked if one not in core and one.marker.evaluate({"extra": extra})]  # type: ignore[union-attr]
-        lacking = [one.name for one in own if not _is_there(one)]
         if extra not in FOR_US:
-            found = f"not installed: {', '.join(lacking)}" if lacking else "installed"
-            yield Finding(
-                f"extra {extra}", found, f"pip install 'robustmd[{extra}]'" * bool(lacking)
-            )
+            lacking = [one for one in required(extra) if not _is_there(one)]
+            names = ", ".join(one.name for one in lacking)
+            found = f"not installed: {names}" if lacking else "installed"
+            yield Finding(f"extra {extra}", found, install(lacking) if lacking else "")
 
 
 def _is_there(one: Requirement) -> bool:

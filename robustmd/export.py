@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from robustmd.errors import UserError
+from robustmd.extras import install, required
 from robustmd.runs.files import write_atomically
 from robustmd.training.pixels import normalised
 
@@ -63,7 +64,9 @@ def export(model: nn.Module, inputs: Inputs, kind: str, out: Path | None) -> Pat
         try:
             write(whole, images[0], made)
         except ImportError as error:
-            raise UserError(f"{error.name} is missing; pip install robustmd[export]") from None
+            raise UserError(
+                f"{error.name} is not installed; {install(required('export'))}"
+            ) from None
         except Exception as error:  # the exporter's own, of many kinds
             line = str(error).strip().partition("\n")[0]
             raise UserError(f"the model cannot be exported as {kind}: {line}") from None

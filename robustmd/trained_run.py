@@ -170,7 +170,7 @@ class Run:
         gives what the model gives.
 
         Args:
-            kind: "onnx" needs `pip install robustmd[export]`.
+            kind: "onnx" needs the extra `export`.
             out: the file; None: `model.onnx` or `model.pt2` in the working folder.
 
         Raises:

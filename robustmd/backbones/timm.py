@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from robustmd.backbones.library import Library, Published
 from robustmd.config.paths import names_weights
 from robustmd.errors import UserError
+from robustmd.extras import install, required
 from robustmd.registry import BackboneFacts, backbone, key
 
 if TYPE_CHECKING:
@@ -84,6 +85,6 @@ def _timm() -> Any:
         import timm  # noqa: PLC0415 - an extra
     except ImportError:
         raise UserError(
-            "backbone=timm: timm is not installed: pip install robustmd[timm]"
+            f"backbone=timm: timm is not installed; {install(required('timm'))}"
         ) from None
     return timm

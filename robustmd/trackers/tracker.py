@@ -8,7 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from packaging.requirements import Requirement
+
 from robustmd.errors import UserError
+from robustmd.extras import install, required
 from robustmd.registry import checked
 
 Step = tuple[int, Mapping[str, float]]  # iteration, {tag: finite number}
@@ -78,4 +81,5 @@ def check_trackers(names: Sequence[str]) -> None:
             )
         needs = NEEDS[name]
         if needs and not getattr(find_spec(needs), "origin", None):  # a folder `wandb` has none
-            raise UserError(f"tracker {name}: is not installed; pip install 'robustmd[{name}]'")
+            packages = required(name) or [Requirement(needs)]  # not ours: no extra is called so
+            raise UserError(f"tracker {name}: {needs} is not installed; {install(packages)}")

@@ -1,5 +1,6 @@
 """`robustmd doctor`: what is off is said with what mends it, and code 1."""
 
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -76,4 +77,5 @@ def test_a_package_that_is_missing_or_too_old_is_named_with_its_command(
 
     monkeypatch.setattr(metadata, "version", of)
     (found,) = [one for one in doctor.packages() if one.is_off]
-    assert found == ("torch", said, "pip install 'torch>=2.4'", True)
+    command = f"{sys.executable} -m pip install 'torch>=2.4'"
+    assert found == ("torch", said, command, True)

@@ -326,7 +326,7 @@ def test_a_tracker_that_is_not_there_is_a_line_before_any_work(
 ) -> None:
     monkeypatch.setattr(run_module, "load_domains", None)
     monkeypatch.setattr("robustmd.trackers.tracker.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"tracker mlflow: .*pip install 'robustmd\[mlflow\]'"):
+    with pytest.raises(UserError, match=r"tracker mlflow: .*pip install 'mlflow-skinny>=3'"):
         train("tracking=[mlflow]")
     with pytest.raises(UserError, match="tracker comet: there is none; allowed: mlflow, tensorb"):
         train("tracking=[comet]")

@@ -22,6 +22,7 @@ from robustmd.config.identity import config_hash, number_changing
 from robustmd.config.loading import load_domains
 from robustmd.config.ranges import Tune
 from robustmd.errors import UserError
+from robustmd.extras import install, required
 from robustmd.runs.lock import held
 from robustmd.runs.rerun import command, hydra_value
 from robustmd.sweeping.draws import own_ranges
@@ -113,7 +114,7 @@ def _search() -> type[Search]:
         from robustmd.sweeping.search import Search  # noqa: PLC0415 - optuna is an extra
     except ImportError as error:
         raise UserError(
-            f"hydra/sweeper=optuna: {error.name} is not installed: pip install robustmd[tune]"
+            f"hydra/sweeper=optuna: {error.name} is not installed; {install(required('tune'))}"
         ) from None
     return Search
 
