@@ -111,6 +111,7 @@ def test_a_name_that_no_file_can_have_is_one_line(
         (["training.iteratons=5"], "training.iteratons: no such key; did you mean"),
         (["+training.iteratons=5"], "training.iteratons: no such key; did you mean"),
         (["method=optt"], "method=optt: no such option; allowed: afl, best_response, cvar"),
+        (["-m", "hydra/launcher=best"], "hydra/launcher=best: no such option; allowed: basic, "),
         (["data=digit"], "digits_typed, folder, handwritten_few"),  # without from_python
         (["backbone=resnet50"], "a library's by its name, as backbone=timm backbone.model=NAME"),
         (["method=even", "method.lam=0.1"], "method.lam: no such key for method=even"),
@@ -187,7 +188,10 @@ def test_a_sweep_that_means_nothing_is_one_line(
             ["digits_mini/best_response", "digits_mini/oracle"],
         ),
         (
-            ["experiment=demo", "seed=3", "training.iterations=70"],
+            [
+                *("experiment=demo", "seed=3", "training.iterations=70"),
+                *("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),  # of the runs, not the list
+            ],
             [f"digits_typed/{name}" for name in ("even", "individual", "individual", "opt")],
         ),
     ],

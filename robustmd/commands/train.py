@@ -98,7 +98,8 @@ def _main(arguments: Sequence[str]) -> int:
     if folder := config_folder():
         arguments = [f"--config-dir={folder}", *arguments]
     if listing:  # in order, and nothing is trained
-        arguments = [*arguments, "hydra/launcher=basic"]
+        typed = (text for text in arguments if "hydra.launcher." not in text.partition("=")[0])
+        arguments = [*typed, "hydra/launcher=basic"]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
     publish()
     from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's names for ours

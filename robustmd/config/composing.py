@@ -31,15 +31,18 @@ _NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.
 def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     """One line for an error of Hydra's or OmegaConf's while it composed the config."""
     text = f"{error}\n{error.__cause__ or ''}"
-    option = re.search(r"Could not find '(\w+)/([^']*)'", text)
+    option = re.search(r"Could not (?:find|load) '(hydra/\w+|\w+)/([^']*)'", text)
     if option:
         listed = text.partition("Available options in ")[2].partition("\nConfig search path")[0]
         found = [name.strip() for name in listed.split("\n\t")[1:]]
         names = ", ".join(name for name in found if name != FROM_PYTHON)
+        names = f"; allowed: {names}" if names else ""
         own = "; one of your own comes with imports=[MODULE]" if option[1] in OPTIONS else ""
+        if option[1] == "hydra/launcher":
+            own = "; others come with an extra, as docs/clusters.md says"
         if option[1] == "backbone":
             own += ", one of a library's by its name, as backbone=timm backbone.model=NAME"
-        return f"{option[1]}={option[2]}: no such option; allowed: {names}{own}"
+        return f"{option[1]}={option[2]}: no such option{names}{own}"
     group = re.search(r"Could not override '([^']+)'", text)
     if group:
         top = [*GROUPS, *SECTIONS, *(item.name for item in dataclasses.fields(Top))]
