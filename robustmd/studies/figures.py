@@ -118,11 +118,10 @@ def planted_noise(results: Results, factor: Factor) -> Figure:
     *_, plain, regularised = _families(results).values()
     measures = ("weight", "suboptimality", "excess", "clean")
     with figure_style():
-        figure, axes = grid("", 4, 4, (2.9, 2.9))
+        figure, axes = grid(f"against: {factor.label}", 4, 4, (2.9, 2.9))
         for axis, measure in zip(axes, measures, strict=True):
             _planted_panel(axis, results, factor, [*plain, *regularised[1:]], measure)
             axis.set_ylabel(PLANTED[measure])
-        figure.supxlabel(factor.label, fontsize=9)
         handles, labels = axes[0].get_legend_handles_labels()
         add_legend(figure, dict(zip(labels, handles, strict=True)))
         _settle(figure)

@@ -232,7 +232,7 @@ def convergence_sheet(rows: Sequence[Row]) -> Sheet:
         field(None, lambda row: row.values.shape[1], "seeds"),
         *map(mean_at, rows[0].values.index),
     ]
-    return make_sheet("convergence", rows, fields, caption=_caption(rows))
+    return make_sheet("convergence", rows, fields, caption=_caption(rows), letters="tiny")
 
 
 def _number(value: float, digits: str = ".3f") -> Cell:
