@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
 
@@ -19,6 +20,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from robustmd.config.composing import publish
 
 publish()  # tests that compose by themselves know every option
+
+# A busy machine draws slowly and takes long for an example, and nothing is wrong.
+hypothesis.settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("busy")
 
 Pair = tuple[float, float]
 

@@ -66,7 +66,7 @@ def both_rules(lam, c, prior, steps):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(**runs)
 def test_measured_regret_never_exceeds_its_bound(kind, steps, seed, lam, c, prior):
     for adversary in both_rules(lam, c, prior, steps):
@@ -75,7 +75,7 @@ def test_measured_regret_never_exceeds_its_bound(kind, steps, seed, lam, c, prio
         assert summary["measured"] <= summary["bound"] + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(steps=st.integers(1, 300), seed=st.integers(0, 10**6), gamma=st.floats(0.5, 5))
 def test_regret_of_multiplicative_weights_never_exceeds_its_bound(steps, seed, gamma):
     adversary = MultiplicativeWeights(3, total_steps=steps, gamma=gamma, prior=Q)

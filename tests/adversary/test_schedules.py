@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from robustmd.adversary import kl_optimal_c, kl_regret_bound, optimal_c, regret_bound, schedules
@@ -24,7 +24,6 @@ def test_the_papers_example():
     assert best / plain == pytest.approx(0.4929, abs=5e-5)
 
 
-@settings(deadline=None)
 @given(sizes, lams, steps, st.floats(-3, 3))
 def test_c_star_minimises_the_bound(mu, lam, total_steps, exponent):
     c = optimal_c(mu, lam, total_steps)
@@ -32,7 +31,6 @@ def test_c_star_minimises_the_bound(mu, lam, total_steps, exponent):
     assert best <= regret_bound(c * 10**exponent, mu, lam, total_steps) * (1 + 1e-12)
 
 
-@settings(deadline=None)
 @given(sizes, lams, steps, st.integers(2, 50), st.floats(-3, 3))
 def test_c_star_of_kl_minimises_its_bound(mu, lam, total_steps, k, exponent):
     c = kl_optimal_c(mu, lam, total_steps, k)
@@ -47,7 +45,6 @@ def test_the_kl_bound_by_hand():
     assert kl_optimal_c(2, 0.5, 100, 1) == 0
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1e4), steps.filter(lambda t: t <= 2000))
 def test_the_logarithm_bounds_the_sum_of_the_steps(c, total_steps):
     total = sum(1 / (t + c) for t in range(1, total_steps + 1))

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
@@ -83,7 +82,6 @@ def test_domains_come_angle_by_angle_and_say_what_they_are() -> None:
     assert data["rotate_7.2_sigma_4.5"].test.views == Views(("rotate_7.2",), sigma=4.5)
 
 
-@hypothesis_settings(deadline=None)
 @given(st.integers(1, 12), st.integers(0, 2**63 - 1), st.booleans())
 def test_every_image_is_in_one_domain_and_sizes_differ_by_one_at_most(
     domains: int, seed: int, with_val: bool

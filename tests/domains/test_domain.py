@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
@@ -106,7 +106,6 @@ def test_class_masks_say_who_has_which_class():
     assert np.array_equal(held_out.absent_classes(), own.absent_classes())
 
 
-@settings(deadline=None)
 @given(st.floats(-1e4, 1e4) | st.integers(0, 8).map(lambda i: 45.0 * i))
 def test_a_rotation_has_one_name_and_turns_by_that(degrees: float) -> None:
     name = rotation(degrees)

@@ -234,15 +234,11 @@ def test_cache_that_cannot_be_written(kitchen, tmp_path, one_line):
 
 
 PROCESS = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
 import numpy as np
 from robustmd.domains.store import Recipe, open_store
-from robustmd.errors import UserError
-folder, seconds = Path(sys.argv[1]), float(sys.argv[2])
-if sys.argv[3]:  # the largest file that this process may write, in bytes
-    import resource
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+folder = Path(sys.argv[1])
 
 def build(writer):
     with (folder / "built").open("a") as file:
@@ -251,41 +247,45 @@ def build(writer):
     def blocks():
         yield half
         (folder / "half").touch()
-        time.sleep(seconds)
+        while not (folder / "go").exists():
+            time.sleep(0.01)
         yield half
     writer.add("values", "uint8", (1000, 1000), blocks())
 
 lines = []
-recipe = Recipe("tried", 1, {}, build)
-try:
-    store = open_store(folder / "cache", recipe, lines.append)
-    print(json.dumps({"lines": lines, "sum": int(store.arrays["values"].sum())}))
-except UserError as error:
-    print(json.dumps({"error": str(error)}))
+def say(line):
+    lines.append(line)
+    (folder / str(os.getpid())).touch()
+
+store = open_store(folder / "cache", Recipe("tried", 1, {}, build), say)
+print(json.dumps({"lines": lines, "sum": int(store.arrays["values"].sum())}))
 """
 
 
-def start(folder, seconds, limit=""):
-    command = [sys.executable, "-c", PROCESS, str(folder), str(seconds), limit]
+def start(folder):
+    command = [sys.executable, "-c", PROCESS, str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def result(process):
-    return json.loads(process.communicate(timeout=60)[0])
+    return json.loads(process.communicate(timeout=300)[0])
 
 
 def wait_for(path):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while not path.exists():
         assert time.monotonic() < end, f"{path} never came"
         time.sleep(0.01)
 
 
 def test_three_processes_prepare_once(tmp_path):
-    first = start(tmp_path, 1.5)
+    first = start(tmp_path)
     wait_for(tmp_path / "half")
-    second, third = start(tmp_path, 1.5), start(tmp_path, 1.5)
-    results = [result(process) for process in (first, second, third)]
+    others = [start(tmp_path), start(tmp_path)]
+    for process in others:
+        wait_for(tmp_path / str(process.pid))
+    (tmp_path / "go").touch()
+    results = [result(process) for process in (first, *others)]
     assert [r["sum"] for r in results] == [7_000_000] * 3
     assert (tmp_path / "built").read_text() == "x"
     for waited in results[1:]:

@@ -144,7 +144,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.one_of(values, st.lists(values, max_size=3), st.dictionaries(st.sampled_from("ab"), values))
 )

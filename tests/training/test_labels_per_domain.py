@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiny import summary, synthetic_domains
 from torch import nn
@@ -42,7 +42,6 @@ def batches(draw):
     return logits, torch.from_numpy(np.concatenate(labels)), torch.from_numpy(absent)
 
 
-@settings(deadline=None)
 @given(batches())
 def test_losses_and_gradients_are_those_of_heads_with_the_domains_own_rows(batch) -> None:
     features, labels, absent = batch

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -75,7 +75,6 @@ def test_other_angles_are_pillows_too(degrees: str, side: int) -> None:
     assert difference.max() <= 1
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(1, 9), st.integers(1, 9))
 def test_crops_are_slices_of_the_chosen_images(data, height: int, width: int) -> None:
     images = pixels(5, height, width)

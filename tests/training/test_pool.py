@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from robustmd.domains.domain import Domain, DomainSet, Examples
@@ -75,7 +75,6 @@ def test_a_batch_is_that_of_its_domains_one_by_one(crop: int | None, drawn: int 
         assert (images + 2).mul(63.75).round().permute(0, 2, 3, 1).equal(expected.float())
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
 def test_measured_images_do_not_depend_on_who_shares(whose: list[int], data: st.DataObject) -> None:
     """Without draws: crops in the centre, and each image's own noise."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiny import synthetic_domains
 
@@ -146,7 +146,6 @@ def test_training_noise_is_fresh_at_each_draw() -> None:
     torch.testing.assert_close(spread, torch.tensor([10.0, 30.0]), rtol=0.05, atol=0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 49), min_size=1, max_size=20), st.integers(1, 9))
 def test_measured_noise_is_the_images_own(positions: list[int], size: int) -> None:
     """Whatever is measured with it, and in whatever chunks."""
