@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import re
 import traceback
@@ -26,6 +27,17 @@ from robustmd.registry import FROM_PYTHON
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
 _VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
 _NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.ASCII | re.I)
+
+_check_help: Any = getattr(argparse.ArgumentParser, "_check_help", None)
+
+
+def _check_text(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
+    if isinstance(action.help, str):
+        _check_help(parser, action)
+
+
+if _check_help:  # Python 3.14 checks a flag's help at once; one of Hydra's is text when shown only
+    argparse.ArgumentParser._check_help = _check_text  # type: ignore[attr-defined]
 
 
 def composed_error(error: Exception, arguments: Sequence[str]) -> str:
