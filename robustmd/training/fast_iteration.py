@@ -15,10 +15,19 @@ import torch
 
 from robustmd.config import settings
 from robustmd.errors import Say, UserError, first_line
-from robustmd.training.batches import BatchStream, Draw
+from robustmd.training.batches import BatchStream
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner
-from robustmd.training.loop import Iterate, Iteration, Parts, iterate
+from robustmd.training.loop import (
+    Iterate,
+    Parts,
+    answer,
+    batch_losses,
+    descend,
+    iterate,
+    losses_weighed,
+    of_all,
+)
 from robustmd.training.pool import TrainingPool
 
 WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
@@ -145,43 +154,81 @@ def as_before(learner: Learner) -> Iterator[None]:
         learner.load_state_dict(state)
 
 
-class CapturedIteration(Iteration):
-    """The same iteration, its parts captured and replayed on the same memory.
+class CapturedIteration:
+    """`loop.iterate`, captured: the same parts on the same memory, replayed.
 
     The learner is afterwards as it was before: the warm-up's steps are taken back. What changes
     from one iteration to the next lies on the device and is written before a replay: the draw and
     the learning rates.
 
-    `capture` turns a part that has been warmed up into its replay; None: into a CUDA graph.
+    Args:
+        parts: what will be iterated on; learner, batches and pool are always these.
+        capture: turns a part that has been warmed up into its replay; None: a CUDA graph.
     """
 
     def __init__(self, parts: Parts, capture: Capture | None = None) -> None:
-        super().__init__(parts)
-        learner = parts.learner
+        self._parts, learner = parts, parts.learner
+        self._weighs = losses_weighed(parts)
         device = learner.adversary.weights.device
         self._draw = parts.batches.draw(learner.iteration).each(
             lambda part: part.to(device, copy=True)  # its own memory: replays read it
         )
-        ordered = [self._answer, self._descend]  # as they are replayed: their memory is shared
-        if self._weighs == "next":
-            ordered.reverse()
+        self._weights = torch.zeros_like(learner.adversary.weights)  # p_t; answering moves p on
         with as_before(learner), side_stream(device):
             for _ in range(WARM_UP):
-                for part in (self._data, self._batch_losses, self._answer, self._descend):
-                    part()
+                self._data()
+                self._batch_losses()
+                self._answer()
+                self._descend()
             # Its autograd graph would tie the gradients to this stream; the capture has its own.
             del self._f, self._f_all
         learner.optimizer.zero_grad(set_to_none=True)
         take = capture or GraphCapture()
+        self._replay_data, self._replay_losses = take(self._data), take(self._batch_losses)
+        ordered = [self._answer, self._descend]  # as they are replayed: their memory is shared
+        if self._weighs == "next":
+            ordered.reverse()
         if learner.adversary.feeds_on != "batch":  # no work, and no graph can be empty
             ordered.remove(self._answer)
-        self._replays = {part: take(part) for part in (self._data, self._batch_losses, *ordered)}
+        replays = {part: take(part) for part in ordered}
+        self._replay_descend = replays[self._descend]
+        self._replay_answer = replays.get(self._answer, lambda: None)
 
-    def _take(self, draw: Draw) -> None:
-        self._draw.copy_(draw)
+    def __call__(self, parts: Parts) -> None:
+        """One iteration; see `loop.iterate`."""
+        learner, clock = parts.learner, parts.clock
+        with clock.part("data"):
+            self._draw.copy_(parts.batches.draw(learner.iteration))
+            self._replay_data()
+        with clock.part("model"):
+            self._replay_losses()
+        if self._weighs == "current":
+            with clock.part("adversary"):
+                self._replay_answer()
+        with clock.part("model"):
+            learner.count_average()
+            self._replay_descend()
+            parts.history.record(self._weights, *self._f_all)
+        if self._weighs == "next":
+            with clock.part("adversary"):
+                self._replay_answer()
+        learner.advance()
 
-    def _do(self, part: Part) -> None:
-        self._replays.get(part, lambda: None)()
+    # --- the parts ---------------------------------------------------------------------------
+
+    def _data(self) -> None:
+        self._images, self._labels = self._parts.pool.gather(self._draw)
+
+    def _batch_losses(self) -> None:
+        self._f = batch_losses(self._parts, self._images, self._labels, self._draw)
+        self._f_all = of_all(self._parts.learner, self._f, self._draw.domains)
+
+    def _answer(self) -> None:
+        answer(self._parts.learner, *self._f_all)
+
+    def _descend(self) -> None:
+        self._weights.copy_(self._parts.learner.adversary.weights)
+        descend(self._parts.learner, self._f, self._draw.domains)
 
 
 class GraphCapture:

@@ -58,62 +58,31 @@ def train(session: Session, iteration: Iterate) -> None:
 
 
 def iterate(parts: Parts) -> None:
-    """One iteration, call by call."""
-    Iteration(parts)(parts)
-
-
-class Iteration:
     """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ.
 
     A rule that `weighs` the current batch answers f̂ᵗ before the model's step: p_t is its answer.
-    What is done on the device stands in methods without arguments, so that each can be captured.
     """
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts  # learner, batches and pool are always these
-        self._weighs = losses_weighed(parts)
-
-    def __call__(self, parts: Parts) -> None:
-        """Do it, with the history and clock of `parts`."""
-        learner, clock = parts.learner, parts.clock
-        with clock.part("data"):
-            self._take(parts.batches.draw(learner.iteration))
-            self._do(self._data)
-        with clock.part("model"):
-            self._do(self._batch_losses)
-        if self._weighs == "current":
-            with clock.part("adversary"):
-                self._do(self._answer)
-        with clock.part("model"):
-            learner.count_average()
-            self._do(self._descend)
-            parts.history.record(learner.adversary.weights, *self._f_all)
-        if self._weighs == "next":
-            with clock.part("adversary"):
-                self._do(self._answer)
-        learner.advance()
-
-    def _take(self, draw: Draw) -> None:
-        self._draw = draw
-
-    def _do(self, part: Callable[[], None]) -> None:
-        part()
-
-    def _data(self) -> None:
-        draw, pool = self._draw, self._parts.pool
-        self._part = self._parts.batches.part_of(draw)
-        self._images, self._labels = pool.gather(self._part)
-        self._drawn = None if draw.domains is None else sent(draw.domains, pool.device)
-
-    def _batch_losses(self) -> None:
-        self._f = batch_losses(self._parts, self._images, self._labels, self._part)
-        self._f_all = of_all(self._parts.learner, self._f, self._drawn)
-
-    def _answer(self) -> None:
-        answer(self._parts.learner, *self._f_all)
-
-    def _descend(self) -> None:
-        descend(self._parts.learner, self._f, self._drawn)
+    learner, clock = parts.learner, parts.clock
+    with clock.part("data"):
+        draw = parts.batches.draw(learner.iteration)
+        part = parts.batches.part_of(draw)
+        images, labels = parts.pool.gather(part)
+        drawn = None if draw.domains is None else sent(draw.domains, parts.pool.device)
+    with clock.part("model"):
+        losses = batch_losses(parts, images, labels, part)
+        seen = of_all(learner, losses, drawn)
+    weighs = losses_weighed(parts)
+    if weighs == "current":
+        with clock.part("adversary"):
+            answer(learner, *seen)
+    with clock.part("model"):
+        learner.count_average()
+        descend(learner, losses, drawn)
+        parts.history.record(learner.adversary.weights, *seen)
+    if weighs == "next":
+        with clock.part("adversary"):
+            answer(learner, *seen)
+    learner.advance()
 
 
 def losses_weighed(parts: Parts) -> str:
