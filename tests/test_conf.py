@@ -11,8 +11,9 @@ from omegaconf import OmegaConf
 
 import robustmd
 from robustmd.config.composing import composed_config
-from robustmd.config.settings import OPTIONS, SECTIONS, validate
+from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.config.typed import typed
+from robustmd.config.validation import validate
 
 CONF = Path(robustmd.__file__).parent.parent / "conf"
 PARTS = {"fair"}  # no group to choose from: what presets are made of

@@ -17,8 +17,8 @@ from omegaconf import OmegaConf
 import robustmd
 from robustmd import adversary, domains
 from robustmd.config.keys import all_keys
-from robustmd.config.settings import settled, validate
 from robustmd.config.typed import typed
+from robustmd.config.validation import settled, validate
 from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, MethodFacts
 

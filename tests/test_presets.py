@@ -12,8 +12,8 @@ from omegaconf import OmegaConf
 
 import robustmd
 from robustmd.config.ranges import log, uniform
-from robustmd.config.settings import validate
 from robustmd.config.typed import typed
+from robustmd.config.validation import validate
 from robustmd.errors import UserError
 from robustmd.sweeping.draws import drawn_rows, draws, sobol
 from robustmd.sweeping.plugins import RowsSweeper

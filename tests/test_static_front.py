@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.ranges import DISTRIBUTION
 from robustmd.errors import UserError
 from robustmd.methods.even import Even, front_point
-from robustmd.registry import BACKBONES
+from robustmd.registry import BACKBONES, DATA
 
 NAMES = ["a", "b", "c"]
 
 
 def config_of(method, data=None):
     sections = {name: schema() for name, schema in settings.SECTIONS.items()}
-    data = data or settings.DATA["digits_mini"]()
+    data = data or DATA["digits_mini"]()
     return settings.Config(data=data, backbone=BACKBONES["alexnet"](), method=method, **sections)
 
 
@@ -47,18 +47,18 @@ def test_drawn_points_lie_about_the_middle():
 
 
 def test_a_point_becomes_the_prior():
-    done = settings.settled(config_of(Even(point=3)), NAMES[:2]).config
+    done = validation.settled(config_of(Even(point=3)), NAMES[:2]).config
     assert (done.method.prior, done.method.point) == ([0.3, 0.7], None)
-    plain = settings.settled(config_of(Even(prior=[0.3, 0.7])), NAMES[:2]).config
+    plain = validation.settled(config_of(Even(prior=[0.3, 0.7])), NAMES[:2]).config
     assert dataclasses.asdict(done) == dataclasses.asdict(plain)
 
 
 def test_what_is_no_point_is_refused():
     with pytest.raises(UserError, match=r"method\.point=11: with two domains .* from 0 to 10"):
-        settings.settled(config_of(Even(point=11)), NAMES[:2])
+        validation.settled(config_of(Even(point=11)), NAMES[:2])
     with pytest.raises(UserError, match=r"method\.point=0: .* two domains or more"):
-        settings.settled(config_of(Even(point=0)), NAMES[:1])
+        validation.settled(config_of(Even(point=0)), NAMES[:1])
     with pytest.raises(UserError, match=r"method\.point=-1: must be a whole number >= 0"):
-        settings.validate(config_of(Even(point=-1)))
+        validation.validate(config_of(Even(point=-1)))
     with pytest.raises(UserError, match=r"method\.point=1: method\.prior is given as well"):
         Even(point=1, prior=[0.5, 0.5]).check()

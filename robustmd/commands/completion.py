@@ -114,7 +114,8 @@ def _values(key: str, value: str) -> Iterable[str]:
     """What may stand behind `key=`, after the commas that are there."""
     from robustmd.config.keys import all_keys  # noqa: PLC0415
     from robustmd.config.plugins import conf_folders  # noqa: PLC0415
-    from robustmd.config.settings import AUGMENTATIONS, GROUPS, LOSSES, OPTIONS  # noqa: PLC0415
+    from robustmd.config.settings import GROUPS, OPTIONS  # noqa: PLC0415
+    from robustmd.registry import AUGMENTATIONS, LOSSES  # noqa: PLC0415
 
     found = next((one for one in all_keys() if one.name == key), None)
     if key in GROUPS:

@@ -85,8 +85,8 @@ def _form(path: Path) -> str:
 def _config(overrides: Sequence[str]) -> Config:
     """Composed and checked as train does it."""
     from robustmd.config.composing import composed_config  # noqa: PLC0415
-    from robustmd.config.settings import validate  # noqa: PLC0415 - not needed for --help
     from robustmd.config.typed import check_taken, typed  # noqa: PLC0415
+    from robustmd.config.validation import validate  # noqa: PLC0415 - not needed for --help
 
     check_taken(overrides, CHANGEABLE, "data")
     config = typed(composed_config(overrides))

@@ -22,7 +22,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from robustmd.commands import make_parser
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.composing import (
     as_typed,
     check_arguments,
@@ -220,7 +220,7 @@ def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
     try:
         load_plugins(_modules(composed))
         config = typed(composed)
-        facts = settings.settled(config, domain_names(config))
+        facts = validation.settled(config, domain_names(config))
         identity = number_changing(settings.as_dict(facts.config))
     except UserError as error:
         if HydraConfig.get().mode == RunMode.MULTIRUN:

@@ -14,7 +14,7 @@ from torch import nn
 
 from robustmd.backbones import build_backbone
 from robustmd.backbones.networks.changes import without_numbers
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
@@ -67,7 +67,7 @@ def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Confi
             "`robustmd runs FOLDER` lists those in a folder"
         )
     config = typed_from_file(found, overrides)
-    settings.validate(config)
+    validation.validate(config)
     return config
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from robustmd.backbones.networks.pretrained import WeightsFile
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.identity import (
     canonical,
     config_hash,
@@ -76,7 +76,7 @@ class Plan:
                 class; a run whose numbers are needed is missing; the directory is taken by a run
                 on other bytes, or leads elsewhere.
         """
-        config, trained, unseen, drawn = settings.settled(config, domains.names)
+        config, trained, unseen, drawn = validation.settled(config, domains.names)
         _check_targets(config, domains)
         if config.data.augment != "none" and domains[0].train.images.dtype != np.uint8:
             raise UserError(

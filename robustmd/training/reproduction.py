@@ -26,7 +26,7 @@ from typing import Any
 import pandas as pd
 from scipy import special
 
-from robustmd.config import settings
+from robustmd.config import validation
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
@@ -58,7 +58,7 @@ def reproduce(path: Path, overrides: Sequence[str], kept: Path | None) -> int:
     old = _finished(path)
     config = typed_from_file(old.config, overrides)
     config.force, config.resume, config.extend = False, True, False
-    settings.validate(config)
+    validation.validate(config)
     check_data(old.path, old.environment, load_domains(config, lambda _: None))
     out = kept or Path(tempfile.mkdtemp(prefix="robustmd-reproduce-"))
     if out.resolve() == old.path.resolve().parents[3]:

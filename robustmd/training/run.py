@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 
 from robustmd.backbones.networks.pretrained import find_weights
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.loading import load_domains
 from robustmd.config.plugins import described
 from robustmd.domains.duplicates import duplicate_warnings, duplicates
@@ -85,7 +85,7 @@ def run(
         directory.append_log(line)
         say(f"  {line}")
 
-    settings.validate(config)
+    validation.validate(config)
     check_trackers(config.tracking)
     ranks = here()
     with StopRequest() as stop:

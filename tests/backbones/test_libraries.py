@@ -12,7 +12,8 @@ from robustmd.backbones import build_backbone, head_of
 from robustmd.backbones.networks.changes import without_numbers
 from robustmd.backbones.networks.pretrained import find_weights, load_weights
 from robustmd.config.identity import number_changing
-from robustmd.config.settings import as_dict, settled, validate
+from robustmd.config.settings import as_dict
+from robustmd.config.validation import settled, validate
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.pixels import normalised

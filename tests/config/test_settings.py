@@ -11,8 +11,9 @@ from tiny import composed
 from robustmd.config import settings
 from robustmd.config.composing import composed_config, with_names_as_text
 from robustmd.config.identity import identity_of, number_changing
-from robustmd.config.settings import as_dict, settled, validate
+from robustmd.config.settings import as_dict
 from robustmd.config.typed import typed
+from robustmd.config.validation import settled, validate
 from robustmd.errors import UserError
 from robustmd.registry import METHODS
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import composed, synthetic_domains
 
-from robustmd.config import settings
+from robustmd.config import validation
 from robustmd.config.loading import load_domains
 from robustmd.data_sets.noise_and_rotation import noise_copies, rotated_grid
 from robustmd.domains import DomainSet, Views
@@ -165,7 +165,7 @@ def test_what_cannot_be_dealt_or_turned_is_refused(changes, words, one_line) -> 
 @pytest.mark.parametrize("sigmas", ["4", "", "4,4", "-1,4", "0,0.0", "0,.inf"])
 def test_sigmas_of_copies_out_of_range(sigmas, one_line) -> None:
     with pytest.raises(UserError) as error:
-        settings.validate(composed("data=digits_noise", f"data.sigmas=[{sigmas}]"))
+        validation.validate(composed("data=digits_noise", f"data.sigmas=[{sigmas}]"))
     one_line(error, "data.sigmas", "two or more different numbers")
 
 

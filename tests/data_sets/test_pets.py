@@ -10,7 +10,7 @@ from pet_photos import FOUR, color_of, photo, write_pets
 from PIL import Image
 from tiny import composed
 
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.identity import canonical, number_changing
 from robustmd.data_sets import pets
 from robustmd.data_sets.imagenet import BREEDS
@@ -158,7 +158,7 @@ def test_real_pets_of_four_classes(real_data, tmp_path) -> None:
 
 def test_pets_bring_the_papers_backbone_and_training() -> None:
     config = composed("data=pets")
-    settings.validate(config)
+    validation.validate(config)
     assert config.backbone == BACKBONES["resnet18"](weights="imagenet")
     training = config.training
     assert (training.learning_rate, training.iterations) == (0.005, 5000)
@@ -200,5 +200,5 @@ def test_what_is_the_same_run() -> None:
 )
 def test_what_is_refused(override: str, words: list[str], one_line) -> None:
     with pytest.raises(UserError) as error:
-        settings.validate(composed("data=pets", override))
+        validation.validate(composed("data=pets", override))
     one_line(error, *words)

@@ -6,7 +6,7 @@ import pytest
 from faults.fuzzing import ends_well, fuzz
 from hypothesis import strategies as st
 
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.identity import number_changing
 from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
@@ -64,7 +64,7 @@ def test_overrides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examples: in
     seen: list[settings.Config] = []
 
     def only_validate(config: settings.Config, *_: object) -> Outcome:
-        settings.validate(config)
+        validation.validate(config)
         seen.append(config)
         return Outcome("kept", Path("run"), "fine", 0)
 

@@ -15,7 +15,7 @@ from torchvision.transforms.v2 import functional
 import robustmd
 from robustmd.augmentations import recoloured, replaced, standard
 from robustmd.config.plugins import described, load_plugins
-from robustmd.config.settings import validate
+from robustmd.config.validation import validate
 from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation

@@ -10,7 +10,7 @@ from PIL import Image
 from rich.console import Console
 from tiny import composed, rows, signalled_at, summary
 
-from robustmd.config.settings import settled
+from robustmd.config.validation import settled
 from robustmd.errors import UserError
 from robustmd.report import report
 from robustmd.report.report import write_report

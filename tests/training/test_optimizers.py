@@ -11,7 +11,8 @@ from tiny import ADAMW, composed, rows, signalled_at, summary
 from torch import nn
 
 from robustmd.adversary import Fixed
-from robustmd.config.settings import OPTIMIZERS, Training, validate
+from robustmd.config.settings import OPTIMIZERS, Training
+from robustmd.config.validation import validate
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints
 from robustmd.training.learner import IterateAverage, Learner

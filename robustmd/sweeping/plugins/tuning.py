@@ -16,7 +16,7 @@ from hydra.core.utils import JobStatus
 from hydra_plugins.robustmd import RowsSweeper, check_sections
 from omegaconf import open_dict
 
-from robustmd.config import settings
+from robustmd.config import settings, validation
 from robustmd.config.composing import as_typed
 from robustmd.config.identity import config_hash, number_changing
 from robustmd.config.loading import load_domains
@@ -99,7 +99,7 @@ class OptunaSweeper(RowsSweeper):
             if not is_null and (type(value) is not int or value < LEAST[name]):
                 least = LEAST[name]
                 raise UserError(f"hydra.sweeper.{name}={value}: must be a whole number >= {least}")
-        settings.validate(config)
+        validation.validate(config)
         if config.data.validation == 0 and any(
             domain.val is None for domain in load_domains(config, lambda _: None)
         ):
