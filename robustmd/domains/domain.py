@@ -247,6 +247,8 @@ class DomainSet:
         A domain's choice depends on the seed and its name alone. The fingerprint stays: it names
         the data, which the runs of a table share, while the choice is the seed's. Raises UserError.
         """
+        if not 0 <= share < 1:
+            raise UserError(f"data.validation={share}: allowed is a share from 0 to below 1")
         if share == 0:
             return self
         drawn_as: dict[tuple[int, int], str] = {}

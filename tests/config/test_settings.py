@@ -200,6 +200,15 @@ def test_unseen_domains_leave_enough_to_train_on(overrides: list[str], message: 
         settled(config, ("a", "b", "c"))
 
 
+def test_what_trains_is_all_but_the_unseen_or_the_one() -> None:
+    def trained(*overrides: str) -> tuple[str, ...]:
+        return settled(composed("data=folder", *overrides), ("a", "b", "c")).trained
+
+    assert trained() == ("a", "b", "c")
+    assert trained("data.unseen=[b]") == ("a", "c")
+    assert trained("data.unseen=[b]", "method=individual", "method.domain=2") == ("c",)
+
+
 def test_a_folder_of_ones_own_is_the_same_run_from_anywhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

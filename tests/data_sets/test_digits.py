@@ -38,6 +38,16 @@ def official(small_data, monkeypatch):
         monkeypatch.setitem(md5s, name, hashlib.md5(content).hexdigest())
 
 
+def test_two_domains_in_order(load):
+    data = load()
+    assert data.name == "digits"
+    assert data.names == Digits().names() == ("mnist", "svhn")
+    assert data.classes == tuple("0123456789")
+    assert data.image_size == (32, 32)
+    assert [(len(d.train), len(d.test)) for d in data] == [(40, 20), (30, 20)]
+    assert all(d.source and d.licence for d in data)
+
+
 def test_extra_follows_the_training_digits(load, small_data):
     plain, extra = load(), load(extra=True)
     assert len(extra["svhn"].train) == 55
@@ -68,6 +78,15 @@ def test_fingerprint_is_of_the_values_not_of_the_files(load, small_data, write_m
     assert load().fingerprint == before
     write_mnist(small_data / "MNIST" / "raw", compress=False, seed=1)
     assert load().fingerprint != before
+
+
+def test_second_start_parses_nothing(load, monkeypatch):
+    first = load()
+    for module, name in ((published, "opened"), (digits, "opened"), (digits, "_read")):
+        monkeypatch.setattr(module, name, lambda *_: pytest.fail("a second start must not parse"))
+    lines = []
+    assert load(say=lines.append).fingerprint == first.fingerprint
+    assert not any("preparing" in line for line in lines)
 
 
 def test_unofficial_files_are_refused_and_named(load, tmp_path, one_line):

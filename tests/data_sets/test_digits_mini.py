@@ -75,6 +75,13 @@ def test_printed_digits_are_drawn_alike_again(data, split):
         assert np.array_equal(digits_mini.house_number(int(label), rng, printed.style), kept)
 
 
+def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
+    monkeypatch.setattr(digits_mini, "_build", lambda drawn, writer: 1 / 0)
+    lines = []
+    again = DigitsMini().load(DataFacts(lambda _: prepared_cache, lines.append))
+    assert (again.fingerprint, lines) == (data.fingerprint, [])
+
+
 def test_data_sets_import_nothing_heavy():
     """Only what is used is loaded: no torch, torchvision, scipy or matplotlib on import."""
     program = (

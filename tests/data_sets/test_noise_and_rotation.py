@@ -144,6 +144,15 @@ def test_duplicates_are_looked_for_in_every_domain() -> None:
     assert (str(found.first), str(found.second)) == ("rotate_45 test", "rotate_75 test")
 
 
+def test_held_out_images_are_turned_as_the_domains_others_are() -> None:
+    data = grid(SIX, [0, 4])
+    held = data.with_validation(0.2, seed=0)
+    for before, after in zip(data, held, strict=True):
+        assert after.val.views == after.train.views == before.train.views
+        both = np.concatenate([after.train.rows, after.val.rows])
+        assert np.array_equal(np.sort(both), before.train.rows)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -160,6 +169,25 @@ def test_what_cannot_be_dealt_or_turned_is_refused(changes, words, one_line) -> 
     with pytest.raises(UserError) as error:
         grid(**changes)
     one_line(error, *words)
+
+
+DEGREES, NUMBERS = "one or more different degrees", "one or more different numbers"
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("data.angles=[0,360]", DEGREES),
+        ("data.angles=[0,.nan]", DEGREES),
+        ("data.sigmas=[-1]", NUMBERS),
+        ("data.domain=usps", "one of mnist, svhn"),
+        ("data.angles=[15]", "a mixture needs two"),
+    ],
+)
+def test_settings_out_of_range(override: str, words: str, one_line) -> None:
+    with pytest.raises(UserError) as error:
+        validation.validate(composed("data=digits_rotated", override))
+    one_line(error, override.partition("=")[0], words)
 
 
 @pytest.mark.parametrize("sigmas", ["4", "", "4,4", "-1,4", "0,0.0", "0,.inf"])

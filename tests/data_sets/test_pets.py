@@ -56,6 +56,11 @@ def test_both_domains_with_vgg_tenfold(load) -> None:
     of_colors(found)
 
 
+def test_the_expansion_is_the_papers() -> None:
+    turns = [f"rotate_{degrees}" for degrees in range(45, 360, 45)]
+    assert list(pets.EXPANSION) == ["identity", "flip_horizontal", "flip_vertical", *turns]
+
+
 def test_without_a_choice_all_24_classes_are_loaded(tmp_path, facts) -> None:
     write_pets(tmp_path / "all", names=[], train=1, test=1)
     found = Pets(size=16).load(facts("all"))

@@ -1,5 +1,8 @@
 """SVHN's MATLAB files: read exactly, or refused in one line; a crash of scipy is such a line."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.io
@@ -103,3 +106,29 @@ def test_a_crash_of_the_reader_is_one_line(path, write_svhn, monkeypatch, one_li
     with pytest.raises(UserError) as error:
         prepared(path, published=False)
     one_line(error, str(path), "scipy broke down", "put the original in its place")
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from robustmd.data_sets import digits
+from robustmd.domains.arrays import ArrayWriter
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+folder = Path(sys.argv[1])
+paths = {name: folder / name for name in (digits.TRAIN, digits.TEST)}
+digits.build_svhn(paths, ArrayWriter(folder), published=True)
+unit = 1 if sys.platform == "darwin" else 1024
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="resource is a POSIX module")
+def test_peak_memory_while_preparing(tmp_path, write_svhn):
+    """At most 2.5 times the array's size, which is 61 MB here."""
+    count = 20_000
+    write_svhn(tmp_path / "train_32x32.mat", count, compress=False)
+    write_svhn(tmp_path / "test_32x32.mat", 10)
+    command = [sys.executable, "-c", PEAK, str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 2.5 * count * 32 * 32 * 3

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.examples import matrix_of, rotation
+from robustmd.domains.examples import VARIANTS, matrix_of, rotation
 from robustmd.errors import UserError
 
 
@@ -20,6 +20,18 @@ def examples(count=10, size=8, **changes):
 
 def domain_set(*domains):
     return DomainSet("tried", domains, tuple("abcde"), "0" * 64)
+
+
+def test_rows_choose_and_subset_composes():
+    whole = examples()
+    part = whole.subset([5, 4, 3]).subset([0, 2])
+    assert part.rows.tolist() == [5, 3]
+    assert part.targets.tolist() == [0, 3]
+    assert len(part) == 2
+    assert part.images is whole.images
+    for positions in ([-1], [10], [0, 11]):
+        with pytest.raises(IndexError, match=r"0\.\.9"):
+            whole.subset(positions)
 
 
 def test_each_image_counts_once_for_each_variant():
@@ -60,6 +72,18 @@ def test_domain_names_itself_the_split_and_the_fault(changes, words, one_line):
     with pytest.raises(UserError) as error:
         Domain("svhn", train=examples(), test=examples(**changes))
     one_line(error, "domain svhn, test split", words)
+
+
+def test_set_is_a_sequence_of_domains(one_line):
+    a, b = (Domain(name, examples(), examples()) for name in "ab")
+    data = domain_set(a, b)
+    assert list(data) == [a, b]
+    assert len(data) == data.num_domains == 2
+    assert data.names == ("a", "b")
+    assert data[1] is data["b"] is b
+    with pytest.raises(UserError) as error:
+        data["c"]
+    one_line(error, "'c'", "a, b")
 
 
 @pytest.mark.parametrize("label", [-1, 5])
@@ -104,6 +128,20 @@ def test_class_masks_say_who_has_which_class():
     assert own.absent_classes()[1].tolist() == [False, True, False, True, False]
     held_out = own.with_validation(0.5, seed=0)
     assert np.array_equal(held_out.absent_classes(), own.absent_classes())
+
+
+some_views = st.builds(
+    Views,
+    st.lists(st.sampled_from(list(VARIANTS)), min_size=1, unique=True).map(tuple),
+    st.none() | st.integers(1, 9),
+    st.integers(0, 3) | st.floats(0, 3),
+)
+
+
+@settings(max_examples=50)
+@given(some_views, some_views)
+def test_views_have_the_same_words_exactly_if_they_are_equal(one, other):
+    assert (one.in_words() == other.in_words()) == (one == other)
 
 
 @given(st.floats(-1e4, 1e4) | st.integers(0, 8).map(lambda i: 45.0 * i))

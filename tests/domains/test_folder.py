@@ -162,6 +162,21 @@ def test_a_changed_listing_is_decoded_again_with_a_line(own: Own, decodings: lis
     assert len(decodings) == 8
 
 
+def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
+    for domain, label, gray in [("a", "cat", 1), ("a", "dog", 2), ("b", "cat", 3), ("b", "dog", 4)]:
+        for number in range(5):
+            path = own.root / domain / label / f"{number}.bmp"
+            put(path, 10 * gray + number)
+            os.utime(path, ns=(10**18, 10**18))
+    first = own.load()
+    cat, dog = own.root / "a/cat/0.bmp", own.root / "a/dog/0.bmp"
+    swapped = {cat: dog.read_bytes(), dog: cat.read_bytes()}
+    for path, content in swapped.items():
+        path.write_bytes(content)
+        os.utime(path, ns=(10**18, 10**18))
+    assert own.load().fingerprint != first.fingerprint
+
+
 def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
     own: Own, monkeypatch: pytest.MonkeyPatch, one_line: OneLine
 ) -> None:
@@ -257,6 +272,13 @@ def test_exactly_one_of_root_and_manifest(tmp_path: Path, one_line: OneLine) -> 
     with pytest.raises(UserError) as error:
         load(tmp_path, root=tmp_path / "nowhere")
     one_line(error, "nowhere", "no such folder")
+
+
+def test_the_same_folder_has_the_same_fingerprint_anywhere(own: Own, tmp_path: Path) -> None:
+    own.fill({name: {"x": 5, "y": 5} for name in "ab"})
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(own.root, copy)
+    assert load(own.cache, root=copy).fingerprint == own.load().fingerprint
 
 
 def test_two_folders_of_one_name_are_refused(own: Own, one_line: OneLine) -> None:

@@ -42,6 +42,14 @@ def test_its_manifest_is_read(tmp_path: Path) -> None:
     assert (data.names, data.classes) == (("photo", "sketch"), ("cat", "dog"))
 
 
+@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen", "shares"])
+def test_its_defaults_are_the_schemas(key: str) -> None:
+    default = dataclasses.asdict(Folder())[key]
+    row = re.search(rf"^\| `data.{key}` \| `?(\S+?)`? \|", PAGE, re.MULTILINE)
+    assert row is not None
+    assert row[1] == (str(default) if default != 0 else "0")
+
+
 def test_all_its_keys_exist() -> None:
     keys = set(re.findall(r"data\.(\w+)(?==|`)", PAGE))
     assert {"root", "manifest", "outside", "skip_unreadable", "unseen"} <= keys

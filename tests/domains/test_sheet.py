@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from robustmd.domains.domain import CC_BY_SA_3, EMBEDDABLE, Domain, DomainSet, Examples
-from robustmd.domains.examples import Views
+from robustmd.domains.examples import VARIANTS, Views
 from robustmd.domains.sheet import draw_sheet, evenly
 
 
@@ -48,6 +48,17 @@ def test_every_class_of_every_domain_is_on_it(domains: int, classes: int, size) 
     assert sheet.shape[1] <= 1250
 
 
+def test_the_same_data_gives_the_same_sheet() -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
+    labels = np.arange(40) % 2
+    data = DomainSet.from_tensors({"a": (images, labels, images, labels)})
+    assert np.array_equal(drawn(data), drawn(data))
+    stream = io.BytesIO()
+    draw_sheet(data, stream, form="pdf")
+    assert stream.getvalue().startswith(b"%PDF-")
+
+
 def test_domains_and_classes_can_be_left_out() -> None:
     data = colours(4, 8)
     assert {k for k, _ in shown(drawn(data, only=["domain_1", "domain_3"]))} == {1, 3}
@@ -61,6 +72,24 @@ def test_a_class_that_a_domain_lacks_is_a_gap() -> None:
     sheet = drawn(DomainSet("toy", (data["domain_0"], fewer), data.classes, "f" * 64))
     assert (1, 2) not in shown(sheet)
     assert (1, 1) in shown(sheet)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants_are_pillows(variant: str) -> None:
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 256, (9, 9, 3), dtype=np.uint8)
+    split = Examples(image[None], np.zeros(1, np.int64), views=Views((variant,)))
+    flips = {
+        "flip_horizontal": Image.Transpose.FLIP_LEFT_RIGHT,
+        "flip_vertical": Image.Transpose.FLIP_TOP_BOTTOM,
+    }
+    picture = Image.fromarray(image)
+    if variant in flips:
+        picture = picture.transpose(flips[variant])
+    elif variant != "identity":
+        picture = picture.rotate(int(variant[7:]), Image.Resampling.BILINEAR)
+    found = split.as_seen(0, rng).astype(int)
+    assert np.abs(found - np.asarray(picture).astype(int)).max() <= 1
 
 
 def test_crop_noise_and_position_are_as_the_views_say() -> None:

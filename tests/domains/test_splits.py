@@ -59,6 +59,13 @@ def test_whole_images_are_held_out_and_seen_as_test_images_are():
     assert not set(held.train.rows) & set(held.val.rows)
 
 
+@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
+def test_share_out_of_range(data, share, one_line):
+    with pytest.raises(UserError) as error:
+        data.with_validation(share, 0)
+    one_line(error, "data.validation", "from 0 to below 1")
+
+
 def test_what_cannot_be_split_is_refused(data, one_line):
     with pytest.raises(UserError) as error:
         data.with_validation(0.2, 0).with_validation(0.2, 0)
@@ -92,6 +99,26 @@ def test_every_class_has_its_share_but_for_rounding(labels: np.ndarray, share: f
     for label in np.unique(labels):
         expected = realised * np.count_nonzero(labels == label)
         assert abs(np.count_nonzero(labels[test] == label) - expected) < 1 + 1e-9
+
+
+def test_it_depends_on_the_seed_and_the_domain_alone() -> None:
+    labels = np.arange(200) % 4
+
+    def split(seed: int, domain: str) -> list[int]:
+        return seeded_split(labels, 0.2, seed, domain)[1].tolist()
+
+    assert split(0, "a") == split(0, "a")
+    assert split(0, "a") != split(1, "a")
+    assert split(0, "a") != split(0, "b")
+
+
+def test_every_example_is_as_likely_to_be_a_test_example() -> None:
+    labels = np.repeat([0, 1, 2], [7, 20, 3])
+    drawn = np.zeros(30)
+    for seed in range(2000):
+        drawn[seeded_split(labels, 0.2, seed, "a")[1]] += 1
+    # Binomial(2000, 0.2): standard deviation 17.9; five of them.
+    assert np.abs(drawn - 400).max() < 90
 
 
 def test_smaller_training_sets_lie_within_larger_ones_and_test_sets_stay(data):

@@ -4,6 +4,7 @@ also by several processes at once."""
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from robustmd.domains.checksums import file_md5
+from robustmd.domains.checksums import array_sha256, file_md5
 from robustmd.domains.store import Recipe, find_store, open_store, read_through
 from robustmd.errors import UserError
 
@@ -74,6 +75,14 @@ def test_prepared_once_then_mapped_without_hashing(kitchen):
     assert first.checksums == second.checksums
 
 
+def test_nothing_but_the_store_and_its_lock_is_left(kitchen):
+    kitchen.open()
+    names = sorted(path.name for path in kitchen.cache.iterdir())
+    assert names == [kitchen.folder.name, f"{kitchen.folder.name}.lock"]
+    files = {path.name for path in kitchen.folder.iterdir()}
+    assert files == {"manifest.json", "values.npy", "labels.npy"}
+
+
 def test_changed_source_is_prepared_again_with_a_line(kitchen):
     before = kitchen.open()
     kitchen.source.write_bytes(bytes(50))
@@ -92,6 +101,14 @@ def test_source_whose_bytes_changed_with_its_time_kept_is_prepared_again(kitchen
     os.utime(kitchen.source, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert kitchen.open().checksums["values"] != before.checksums["values"]
     assert "out of date" in kitchen.lines[-1]
+
+
+def test_touched_source_is_recognised_by_md5_and_then_by_time(kitchen):
+    kitchen.open()
+    os.utime(kitchen.source, ns=(1, 1))
+    kitchen.open()
+    kitchen.open()
+    assert (kitchen.built, kitchen.hashed) == (1, 2)
 
 
 def damage_flip(folder):
@@ -210,6 +227,19 @@ def test_refused_sources_leave_nothing_and_are_refused_again(kitchen):
         kitchen.open(accept=refuse)  # prepared by one who accepts them, still refused by others
 
 
+def test_source_that_changes_while_it_is_read(kitchen):
+    build = kitchen.build
+
+    def slow_build(writer):
+        build(writer)
+        kitchen.source.write_bytes(bytes(10))
+
+    kitchen.build = slow_build
+    with pytest.raises(UserError, match="changed while it was read"):
+        kitchen.open()
+    assert not kitchen.folder.exists()
+
+
 @pytest.mark.parametrize("stop", [UserError("no"), KeyboardInterrupt(), RuntimeError("fault")])
 def test_failed_preparation_leaves_nothing(kitchen, stop):
     def failing(writer):
@@ -231,6 +261,14 @@ def test_cache_that_cannot_be_written(kitchen, tmp_path, one_line):
         with pytest.raises(UserError) as error:
             kitchen.open()
         one_line(error, str(cache), "paths.cache=DIR")
+
+
+def test_checksum_knows_type_shape_and_order_but_not_layout():
+    array = np.arange(12, dtype=np.int64).reshape(3, 4)
+    different = [array.reshape(4, 3), array.astype(np.int32), array.T, array[::-1], array[:2]]
+    assert len({array_sha256(a) for a in [array, *different]}) == 6
+    same = [np.asfortranarray(array), array.astype(">i8"), np.repeat(array, 2, axis=1)[:, ::2]]
+    assert {array_sha256(a) for a in same} == {array_sha256(array)}
 
 
 PROCESS = """
@@ -292,6 +330,37 @@ def test_three_processes_prepare_once(tmp_path):
         (line,) = waited["lines"]
         assert line.startswith(f"process {first.pid} on ")
         assert line.endswith(" is busy with preparing tried; waiting for it")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
+def test_killed_preparation_is_not_taken_for_whole_nor_waited_for(tmp_path):
+    first = start(tmp_path)
+    wait_for(tmp_path / "half")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    first.stdout.close()
+    assert not list((tmp_path / "cache").glob("tried-*/manifest.json"))
+    (tmp_path / "go").touch()
+    assert result(start(tmp_path))["sum"] == 7_000_000
+    assert not list((tmp_path / "cache").glob(".tried*"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="resource is a POSIX module")
+def test_disk_that_takes_no_more(kitchen, one_line):
+    """A real failed write, by a limit on files' size; without the limit the same succeeds."""
+    import resource
+
+    kitchen.source.write_bytes(bytes(100_000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        with pytest.raises(UserError) as error:
+            kitchen.open()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    one_line(error, "File too large", "paths.cache=DIR")
+    assert not kitchen.folder.exists()
+    assert kitchen.open().arrays["values"].shape == (20_000, 5)
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])

@@ -42,6 +42,21 @@ def test_gray_is_repeated(form):
     assert np.array_equal(images_of(form(gray)), np.repeat(gray[..., None], 3, axis=3))
 
 
+def test_classes_are_counted_over_all_splits_and_domains():
+    x, few, many = NHWC[:2], [0, 1], [4, 0]
+    for given in ((few, many), (many, few)):
+        data = DomainSet.from_tensors({"a": (x, np.array(given[0]), x, np.array(given[1]))})
+        assert data.classes == ("0", "1", "2", "3", "4")
+
+
+def test_given_classes_bound_the_labels(one_line):
+    data = {"a": (NHWC, LABELS, NHWC, LABELS)}
+    assert DomainSet.from_tensors(data, classes=["x", "y", "z"]).classes == ("x", "y", "z")
+    with pytest.raises(UserError) as error:
+        DomainSet.from_tensors(data, classes=["x", "y"])
+    one_line(error, "domain a", "0 to 2", "0 to 1")
+
+
 def test_fingerprint_names_every_value():
     def fingerprint(x=NHWC, y=LABELS, name="a", data="tensors"):
         return DomainSet.from_tensors({name: (x, y, NHWC, LABELS)}, name=data).fingerprint
@@ -184,6 +199,12 @@ def test_labels_that_are_none(y, one_line):
     with pytest.raises(UserError) as error:
         DomainSet.from_tensors({"a": (NHWC, LABELS, NHWC, y)})
     one_line(error, "a, test", "integers [N]")
+
+
+def test_wrong_number_of_arrays(one_line):
+    with pytest.raises(UserError) as error:
+        DomainSet.from_tensors({"a": (NHWC, LABELS)})
+    one_line(error, "domain a", "2 arrays")
 
 
 @pytest.mark.parametrize(("y", "names"), [(LABELS / 4, ["depth"]), (np.eye(5)[:, :2], ["a", "b"])])

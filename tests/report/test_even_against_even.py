@@ -54,6 +54,18 @@ def test_of_accuracies_on_ten_images_at_most_one_in_fifty_is_called(share, n):
     assert called(values, n, ACCURACY, step=10.0) <= ONE_IN_FIFTY
 
 
+@pytest.mark.parametrize("n", [3, 6])
+@pytest.mark.parametrize("kind", ["normal", "two clusters", "heavy tails"])
+def test_of_values_of_any_shape_at_most_one_in_twenty_is_called(kind, n):
+    random = np.random.default_rng(1)
+    values = {
+        "normal": random.normal(90.0, 2.0, 2000),
+        "two clusters": random.choice([80.0, 90.0], 2000) + random.normal(0, 0.5, 2000),
+        "heavy tails": 90.0 + random.standard_t(2, 2000),
+    }[kind]
+    assert called(values, n, ACCURACY) <= 0.05
+
+
 def of_real_runs(random, shape):
     """The worst accuracy, the worst loss of the same run, and the price, as finely measured."""
     accuracy, loss = real("worst_test_accuracy"), real("worst_train_loss")

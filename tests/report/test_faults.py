@@ -1,6 +1,8 @@
 """A damaged copy of the committed runs: the report still comes, right, and says what is not in."""
 
 import csv
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -61,3 +63,39 @@ def test_half_a_summary(runs, tmp_path):
     assert "seed 0 is not in it: summary.json is not valid JSON" in text
     assert "| even | 0 | summary.json is not valid JSON" in page
     assert "robustmd train method=even data=digits seed=0" in page
+
+
+def test_a_file_that_links_out_of_the_tree(runs, tmp_path):
+    path = runs / EVEN.format(1) / "metrics.csv"
+    outside = shutil.move(path, tmp_path / "metrics.csv")
+    path.symlink_to(outside)
+    table, page, _ = reported(runs, tmp_path)
+    assert table["even"]["seeds"] == "0 2"
+    assert "| run left out | metrics.csv: is reached by a symbolic link: not followed |" in page
+
+
+def test_a_method_with_a_hostile_name(runs, tmp_path):
+    for path in (runs / "digits" / "opt").glob("*/seed=*"):
+        config = (path / "config.yaml").read_text("utf-8")
+        (path / "config.yaml").write_text(config.replace("name: opt", "name: a&b_<i>"), "utf-8")
+        summary = json.loads((path / "summary.json").read_text("utf-8")) | {"method": "a&b_<i>"}
+        (path / "summary.json").write_text(json.dumps(summary), "utf-8")
+    table, page, text = reported(runs, tmp_path)
+    assert float(table["a&b_<i>"]["worst_test_accuracy_mean"]) == pytest.approx(257.8 / 3)
+    assert r"| a&amp;b\_\<i\> † | 3 | 1 |" in page
+    assert re.search(r"a&b_<i> − even +worst test accuracy +\+1.93 points", text)
+    tex = (tmp_path / "report" / "digits" / "table.tex").read_text("utf-8")
+    assert r"a\&b\_\textless{}i\textgreater{}$^\dagger$ & 3 & 1 &" in tex
+    html = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "<i>" not in html.replace("</i>", "")
+
+
+def test_all_of_it_at_once(runs, tmp_path):
+    delete_line(runs / EVEN.format(2) / "metrics.csv", "60,6.0,test,svhn")
+    (runs / EVEN.format(1) / "summary.json").write_text("{", "utf-8")
+    (runs / EVEN.format(0) / "config.yaml").write_text(": [", "utf-8")
+    table, page, _ = reported(runs, tmp_path)
+    assert "even" not in table
+    assert table["opt"]["n"] == "3"
+    assert page.count("| run left out |") == 4
+    assert "### Paired differences to individual" in page  # what is left to compare with

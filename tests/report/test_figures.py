@@ -50,6 +50,12 @@ def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
     )
 
 
+def test_a_measurement_without_all_domains_is_left_out(outputs):
+    outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.5}, {"a": float("nan"), "b": 1.0}, {}])
+    (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
+    assert line.get_xdata().tolist() == [0, 100]
+
+
 def test_effective_number_of_domains(outputs):
     path = outputs.run()
     weights_of(path, [(1, {"a": 0.5, "b": 0.5}), (9, {"a": 1.0, "b": 0.0}), (10, {"a": 0.5})])
@@ -75,6 +81,13 @@ def test_a_line_is_of_the_iterations_that_all_seeds_have(outputs):
     outputs.run("even", 1, curve=CURVE[:1])
     (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
     assert line.get_xdata().tolist() == [0, 100]
+
+
+def test_one_seed_has_no_band(outputs):
+    outputs.run(curve=CURVE)
+    drawn = drawn_of(outputs, "ci95")["worst_case_training_loss"]
+    assert not drawn.figure.axes[0].collections
+    assert "n = 1 seed: no band." in drawn.caption
 
 
 def test_individuals_and_mixtures_apart_and_together(outputs):

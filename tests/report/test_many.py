@@ -1,13 +1,17 @@
 """Many domains: what is summarised, what is still there for each, and which one is the worst."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import OutputsBuilder, summary_text
 
 from robustmd.report import report
+from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
+from robustmd.report.figures.lines import FigureData
+from robustmd.report.missing import other_warnings
 from robustmd.report.names import MOST_NAMED
 from robustmd.report.renderers import to_markdown
 from robustmd.report.report import write_report
@@ -82,6 +86,16 @@ def table_head(markdown):
 def test_nine_domains_are_many_and_eight_are_not(outputs, section_of, count, columns):
     outputs.run(train={f"d{k}": (0.1, 90.0) for k in range(count)})
     assert table_head(to_markdown(build_table(section_of()).sheet)).count("|") - 1 == columns
+
+
+def test_tables_have_no_column_for_each_domain(made):
+    head = table_head(text_of(made, "table.md"))
+    assert head.count("|") - 1 == COLUMNS
+    assert "worst tenth acc_te" in head
+    lines = text_of(made, "table.tex").splitlines()
+    assert {line.count("&") for line in lines if line.startswith(("even", "Method"))} == {12}
+    shown = [line for line in summary_text(made).splitlines() if line.startswith((" even", " opt"))]
+    assert max(map(len, shown)) < 150
 
 
 def test_no_page_names_every_domain(made):
@@ -178,3 +192,28 @@ def test_batch_losses_of_domains_that_were_not_drawn_spoil_nothing(made, drawn):
         assert all(np.isfinite(line.get_ydata()).all() for line in axis.lines)
     contents = [path.read_text("utf-8") for path in made.files if path.suffix in (".csv", ".md")]
     assert not any("nan" in text.lower() for text in contents)
+
+
+@pytest.mark.parametrize("empty", ["", "nan"])
+def test_a_batch_loss_that_is_not_there_leaves_the_weights(outputs, section_of, empty):
+    path = outputs.run(train=dict.fromkeys(NAMES, (0.5, 90.0)))
+    write_weights(path, moves=True, empty=empty)
+    section = section_of()
+    report = SimpleNamespace(section=section, table=build_table(section))
+    weights = FigureData(report).weights(section.runs[0])
+    assert weights.shape == (3, K)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+
+
+def test_constant_models_are_one_warning(outputs, section_of):
+    outputs.run(train=dict.fromkeys(NAMES, (1.0, 50.0)), constant=NAMES)
+    assert other_warnings(section_of().groups[0]) == (
+        "predicts one class for every test image of rotate_0_sigma_0 (1 of 1 run), "
+        f"rotate_9_sigma_4 (1 of 1 run), rotate_18_sigma_8 (1 of 1 run) and {K - 3} more",
+    )
+
+
+def test_two_trees_are_compared_in_what_is_shown(made):
+    found = compare_trees(made.outputs, made.outputs, Selection())
+    assert len(found.pairings) == 2 * 9
+    assert all(one.is_same for one in found.pairings)

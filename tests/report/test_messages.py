@@ -37,6 +37,12 @@ def test_messages_are_said_once_with_the_range_of_their_numbers(said, shown):
     assert list(messages(runs(*said), "warnings")) == shown
 
 
+def test_a_domain_without_a_name_changes_nothing():
+    assert messages(runs(["at 2"], ["at 3"], domains=("",)), "warnings") == (
+        "at 2–3 (2 of 2 runs)",
+    )
+
+
 def test_a_run_that_never_stops_talking_is_cut_short(outputs):
     outputs.run(extra={"warnings": [f"word{'x' * i}" for i in range(3000)]})
     lines = messages(collect(outputs.root).runs, "warnings")

@@ -1,10 +1,14 @@
 """What is not there, and a command that would run it; with what it cost so far."""
 
 import json
+import shlex
 
 import pytest
+from hydra import compose, initialize_config_module
 
+from robustmd.report.missing import command_for
 from robustmd.report.report import write_report
+from robustmd.runs.reader import collect
 
 pytestmark = pytest.mark.usefixtures("tables_only")
 
@@ -49,12 +53,63 @@ def test_unfinished_runs_go_on_by_their_own_command(outputs, tmp_path):
     ]
 
 
+def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, tmp_path):
+    for seed in (0, 1):
+        outputs.run("even", seed)
+    cut = outputs.root / "toy" / "even" / "00000000" / "seed=1" / "summary.json"
+    cut.write_text(cut.read_text("utf-8")[:50], "utf-8")
+    section, _ = report_of(outputs, tmp_path)
+    (missing,) = section.missing
+    assert (missing.label, missing.seeds) == ("even", (1,))
+    assert missing.reason.startswith("summary.json is not valid JSON")
+    (entry,) = (e for e in section.entries if e.reason)
+    assert (entry.path, entry.seed, entry.label) == (cut.parent, 1, "even")
+
+
 def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, tmp_path):
     outputs.run("even", 0)
     path = outputs.run("even", 1) / "metrics.csv"
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
     section, _ = report_of(outputs, tmp_path)
     assert section.missing[0].command.endswith("seed=1 force=true")
+
+
+def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs):
+    from robustmd.config.identity import number_changing
+    from robustmd.config.settings import as_dict
+    from robustmd.config.typed import typed
+
+    overrides = ["method=ot", "data=digits_mini", "method.prior=[0.25,0.75]", "method.lam=0.5"]
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        config = as_dict(typed(compose("config", overrides=overrides)))
+    path = outputs.run("ot")
+    environment(path, overrides=None)
+    (run,) = collect(outputs.root).runs
+    run.config.clear()
+    run.config.update(config)
+    program, command, *made = shlex.split(command_for(run, (7,)))
+    assert (program, command, made[-1]) == ("robustmd", "train", "seed=7")
+    with initialize_config_module("robustmd.conf", version_base="1.3"):
+        again = as_dict(typed(compose("config", overrides=made)))
+    assert number_changing(again) == number_changing(config)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("/a b", "paths.data='/a b'"),
+        ("/plain/path", "paths.data=/plain/path"),
+        ('/it\'s "so"', "paths.data='/it\\'s \"so\"'"),
+    ],
+)
+def test_paths_are_quoted_for_hydra_and_the_shell(outputs, value, text):
+    path = outputs.run("even")
+    environment(path, overrides=None)
+    (run,) = collect(outputs.root).runs
+    run.config["paths"] = {"data": value, "cache": None}
+    words = shlex.split(command_for(run, (0,)))
+    assert text in words
+    assert not any(word.startswith("paths.cache") for word in words)
 
 
 def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, tmp_path):

@@ -14,6 +14,7 @@ from PIL import Image
 
 from robustmd.report import page
 from robustmd.report.page import policy
+from robustmd.report.renderers import html_templates, markdown_templates
 from robustmd.report.report import write_report
 
 EVIL = "a&b_<i>\"'</script><script>alert(1)</script>"
@@ -188,6 +189,18 @@ def test_the_licences_are_printed(outputs, tmp_path):
         "<li>non-commercial use only: b; no example images: it does not let them be shown</li>"
         in text
     )
+
+
+@pytest.mark.parametrize(
+    ("templates", "shown"),
+    [
+        (html_templates, r'<i title="&lt;b&gt;&#34;\u202e\n*">&lt;b&gt;&#34;\u202e\n*</i>'),
+        (markdown_templates, r'<i title="\<b\>"\\u202e\\n\*">\<b\>"\\u202e\\n\*</i>'),
+    ],
+)
+def test_what_a_template_shows_is_text(templates, shown):
+    template = templates().from_string('<i title="{{ text }}">{{ text }}</i>')
+    assert template.render(text='<b>"\u202e\n*') == shown
 
 
 @pytest.mark.slow

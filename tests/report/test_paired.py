@@ -1,12 +1,13 @@
 """Means, spreads and paired differences against values worked by hand."""
 
+import math
 from dataclasses import replace
 from itertools import product
 
 import pytest
 from scipy import special
 
-from robustmd.report.estimate import difference_text
+from robustmd.report.estimate import difference_text, estimate, estimate_cell
 from robustmd.report.paired import comparisons, paired_sheet
 from robustmd.report.quantities import (
     ACCURACY,
@@ -16,6 +17,22 @@ from robustmd.report.quantities import (
     WORST_TRAIN_LOSS,
 )
 from robustmd.report.table import build_table
+
+
+def test_mean_and_sample_standard_deviation():
+    # mean 252/3 = 84; squares 16 + 4 + 36 = 56; sqrt(56/2) = 5.2915
+    got = estimate([80.0, 82.0, 90.0])
+    assert (got.mean, got.n) == (84.0, 3)
+    assert got.std == pytest.approx(math.sqrt(28))
+    assert estimate_cell(got, ACCURACY).whole() == "84.00 ± 5.29"
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [(4.0123, "4.012"), (0.0123, "0.012"), (0.00123, "0.0012"), (1e-9, "0.000000"), (0, "0.000")],
+)
+def test_small_losses_keep_two_digits(loss, text):
+    assert estimate_cell(estimate([loss]), LOSS).text == text
 
 
 def test_differences_are_signed():
@@ -40,6 +57,17 @@ def test_differences_are_paired_by_seed_over_the_seeds_both_have(outputs, sectio
     assert (worst.difference.mean, worst.word) == (5.0, "undecided")  # two pairs decide nothing
     assert price.what == "test accuracy on b, even's best domain"
     assert price.difference.mean == -3.0
+
+
+def test_one_common_seed_gives_no_interval_and_individual_models_are_not_compared(
+    outputs, section_of
+):
+    for method in ("even", "opt", "individual"):
+        outputs.run(method, settings={"domain": "a"} if method == "individual" else None)
+    found = comparisons(section_of())
+    assert [one.method for one in found] == ["opt"] * 3
+    for one in found:
+        assert (one.difference.interval, one.word, one.interval_text) == (None, "undecided", "–")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +101,18 @@ def test_words_go_by_p_adjusted_over_the_table(outputs, section_of):
     titles = [column.title for column in sheet.columns]
     assert titles[-2:] == ["Holm p", "verdict"]
     assert [row.cells[-2].text for row in sheet.rows] == ["<0.0001", "0.014", "1.00"]
+
+
+def test_each_method_more_takes_its_share_of_the_level(outputs, section_of):
+    def words(*methods):
+        for method, seed in product(methods, range(5)):
+            gain = 0.0 if method == "even" else 0.1 + seed * 0.05
+            outputs.run(method, seed, train={"a": (1.0 - gain, 80.0), "b": (0.1, 95.0)})
+        found = comparisons(section_of())
+        return {one.word for one in found if one.quantity == WORST_TRAIN_LOSS}
+
+    assert words("even", "opt") == {"better"}
+    assert words("kl", "ot", "cvar", "term") == {"undecided"}  # with opt, of five methods
 
 
 @pytest.mark.parametrize(

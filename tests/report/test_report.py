@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import math
 import os
 import shutil
@@ -13,11 +14,50 @@ from pathlib import Path
 import pytest
 from conftest import summary_text
 
+from robustmd.cli import main
 from robustmd.errors import UserError
 from robustmd.report.report import write_report
 
 GOLDEN = Path(__file__).parent / "golden"
 RUNS = GOLDEN / "runs"
+
+
+@pytest.mark.usefixtures("tables_only")
+def test_damage_is_listed_and_the_rest_is_right(outputs, tmp_path):
+    for seed in range(4):
+        outputs.run("even", seed, test={"a": (0.5, 80.0 + seed), "b": (0.5, 99.0)})
+    outputs.run("a&b_<i>", 0)
+    cut = outputs.root / "toy" / "even" / "00000000" / "seed=3" / "summary.json"
+    cut.write_text(cut.read_text("utf-8")[:100], "utf-8")
+    rows = outputs.root / "toy" / "even" / "00000000" / "seed=2" / "metrics.csv"
+    rows.write_text("".join(rows.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
+    (outputs.root / "stray").mkdir()
+    (outputs.root / "stray" / "x").write_text("", "utf-8")
+    (outputs.root / "multirun.yaml").write_text("hydra: {}", "utf-8")
+    (outputs.root / "loop").symlink_to(outputs.root)
+    result = write_report(outputs.root, tmp_path / "report")
+    page = result.page.read_text("utf-8")
+    (section,) = result.sections
+    even = section.table.rows[0]
+    assert (even.label, even.seeds) == ("even", (0, 1))
+    assert "80.50 ± 0.71" in page
+    assert [line.partition(" in it: ")[0] for line in even.warnings] == [
+        "seed 2 is not",
+        "seed 3 is not",
+    ]
+    assert r"| a&amp;b\_\<i\> † |" not in page
+    assert r"| a&amp;b\_\<i\> |" in page
+    assert r"a\&b\_\textless{}i\textgreater{}" in (
+        tmp_path / "report" / "toy" / "table.tex"
+    ).read_text("utf-8")
+    for line in (
+        "| toy/even/00000000/seed=3 | run left out | summary.json is not valid JSON from line 1",
+        "| toy/even/00000000/seed=2 | run left out | metrics.csv lacks the final measurement",
+        "| stray | passed over | not a run directory",
+        "| loop | passed over | a symbolic link: not followed",
+    ):
+        assert line in page
+    assert "multirun.yaml" not in page
 
 
 @pytest.mark.usefixtures("tables_only")
@@ -79,6 +119,8 @@ def test_the_same_runs_give_the_same_bytes(tmp_path):
     second = write_report(RUNS, tmp_path / "2", "toy_1")
     for one, other in zip(first.files, second.files, strict=True):
         assert one.read_bytes() == other.read_bytes(), one.name
+    assert first.html in first.files
+    assert str(tmp_path) not in first.html.read_text("utf-8")
 
 
 @pytest.mark.usefixtures("tables_only")
@@ -173,6 +215,14 @@ def test_the_command(tmp_path):
     done = command("nowhere", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(b"robustmd: nowhere: no such folder")
+
+
+@pytest.mark.usefixtures("tables_only")
+def test_a_terminal_of_seven_bits_has_question_marks(tmp_path, monkeypatch):
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, "ascii"))
+    assert main(["report", str(RUNS), "--data", "toy_1", "--out", str(tmp_path / "report")]) == 0
+    assert b"85.00 ? 7.07" in shown.getvalue()
 
 
 def test_a_report_loads_no_torch(outputs, tmp_path):

@@ -1,10 +1,13 @@
 """Which measurements a number is of, under each rule; worked by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from robustmd.errors import UserError
 from robustmd.metrics import BestBy
 from robustmd.report.quantities import (
+    MEAN_TEST_ACCURACY,
     WORST_TEST_ACCURACY,
     WORST_TRAIN_LOSS,
 )
@@ -38,6 +41,14 @@ def run_of(outputs, *measurements, seed=0):
 def selected(outputs, name):
     (run,) = collect(outputs.root).runs
     return Selection(name).select(run)
+
+
+def test_final_is_the_last_measurement(outputs):
+    run_of(outputs, measurement(10, 20), measurement(80, 90))
+    one = selected(outputs, "final")
+    assert one.iterations("test") == (100,)
+    assert WORST_TEST_ACCURACY.of(one) == 80.0
+    assert MEAN_TEST_ACCURACY.of(one) == 85.0
 
 
 def test_last5_is_the_mean_of_the_last_five_and_the_worst_is_taken_in_each(outputs):
@@ -112,6 +123,18 @@ def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_pat
     assert result.sections[0].missing == ()
     with pytest.raises(UserError, match=r"data\.validation=0\.1"):
         write_report(outputs.root / "toy" / "opt", tmp_path / "r", selection=Selection("best-val"))
+
+
+def test_the_averaged_model_is_selected_by_its_own_measurements(outputs):
+    path = run_of(outputs, measurement(60, 70), measurement(61, 71))
+    with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
+        for t, accuracy in ((50, 40), (100, 80)):
+            for split in ("train_averaged", "test_averaged"):
+                stream.writelines(f"{t},1.0,{split},{d},0.5,{accuracy},40\n" for d in "ab")
+    one = selected(outputs, "last5")
+    of_average = replace(WORST_TEST_ACCURACY, split="test_averaged")
+    assert of_average.of(one) == 60.0
+    assert WORST_TEST_ACCURACY.of(one) == 60.5
 
 
 def test_a_part_of_the_training_set_is_said_in_the_caption(outputs, tmp_path):

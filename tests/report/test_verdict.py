@@ -6,6 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from robustmd.report.estimate import (
     Difference,
@@ -13,6 +15,7 @@ from robustmd.report.estimate import (
     holm,
     margin,
     sign_flip_p,
+    unpaired_difference,
     word,
 )
 from robustmd.report.quantities import ACCURACY, LOSS
@@ -33,6 +36,15 @@ def test_p_is_scipys_and_of_equal_differences_that_of_one_step():
     # one step more in each of three: t = sqrt(3), P(|t| ≥ sqrt(3)) = 1 − sqrt(3/(2 + 3)) for ν = 2
     assert difference([10.0] * 3, 10.0).p == pytest.approx(1 - math.sqrt(3 / 5))
     assert [difference(two).p for two in ([1.0, 2.0], [0.0] * 3)] == [None, 1.0]
+
+
+def test_welch_is_scipys():
+    stats = pytest.importorskip("scipy.stats")
+    a, b = [1.0, 2.5, 3.0, 0.5], [4.0, 4.5, 7.0]
+    expected = stats.ttest_ind(b, a, equal_var=False).confidence_interval()
+    assert unpaired_difference(a, b).interval == pytest.approx(tuple(expected))
+    assert unpaired_difference([1.0], [2.0, 3.0]).interval is None
+    assert unpaired_difference([1.0, 1.0], [2.0, 2.0]).interval == (1.0, 1.0)
 
 
 def test_two_pairs_decide_nothing_three_do():
@@ -68,6 +80,16 @@ def test_margins_are_half_a_point_and_five_percent_of_the_loss():
     assert margin(LOSS, 0.2) == pytest.approx(0.01)
 
 
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12), st.floats(0, 10))
+def test_swapping_the_two_turns_the_word_round(values, within):
+    turned = {"better": "worse", "worse": "better"}
+    one, other = (
+        word(found, found.p, None, within, better="smaller")
+        for found in (difference(values), difference([-v for v in values]))
+    )
+    assert other == turned.get(one, one)
+
+
 @pytest.mark.parametrize(
     ("differences", "p"),
     [
@@ -82,6 +104,14 @@ def test_margins_are_half_a_point_and_five_percent_of_the_loss():
 )
 def test_p_by_hand(differences, p):
     assert sign_flip_p(differences) == p
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(-9, 9).map(lambda i: i / 10), min_size=6, max_size=9))
+def test_p_by_brute_force(differences):
+    d = np.array(differences)
+    sums = np.array([abs(np.dot(signs, d)) for signs in product((1, -1), repeat=len(d))])
+    assert sign_flip_p(differences) == float((sums >= abs(d.sum()) - 1e-9).mean())
 
 
 def test_of_many_pairs_sign_patterns_are_drawn():

@@ -1,6 +1,7 @@
 """`robustmd runs`: what is listed, which commands are printed, and what may be removed."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -67,6 +68,13 @@ def test_the_loss_of_an_unfinished_run_is_of_its_last_whole_measurement(outputs)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-3]))  # the last measurement lacks domain b
     assert list_runs(outputs.root)[0].worst_loss == 3.0
+
+
+def test_the_worst_loss_is_no_number_where_one_is_none(outputs) -> None:
+    outputs.run(train={"a": (math.nan, 0), "b": (2, 0)}, extra={"status": "diverged"})
+    (one,) = list_runs(outputs.root)
+    assert one.worst_loss is not None
+    assert math.isnan(one.worst_loss)
 
 
 def test_age_counts_from_the_last_change_and_is_never_negative(outputs) -> None:
@@ -162,6 +170,22 @@ def test_nothing_but_an_unfinished_run_is_ever_removed(outputs, tmp_path: Path) 
     other.rename(other.parent / "mine")
     refuses(other.parent / "mine", root, "has a name that no run of ours has")
     refuses(root, root, "symbolic link")
+
+
+def test_links_are_neither_followed_nor_removed(outputs, tmp_path: Path, capsys) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("x")
+    run = outputs.run(extra={"status": "failed"})
+    (run / "checkpoints").symlink_to(elsewhere, target_is_directory=True)
+    moved = tmp_path / "moved"
+    run.parent.rename(moved)
+    (outputs.root / "toy" / "even" / "00000000").symlink_to(moved, target_is_directory=True)
+    said(capsys, outputs.root, "--clean", "--yes")
+    assert (moved / "seed=0" / "summary.json").exists()
+    refuses(outputs.root.resolve() / "toy/even/00000000/seed=0", outputs.root.resolve(), "symbolic")
+    remove((moved / "seed=0").resolve(), moved.resolve())
+    assert (elsewhere / "precious").exists()
 
 
 def test_listing_is_light() -> None:

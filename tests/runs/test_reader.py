@@ -42,6 +42,13 @@ def test_a_run_is_read_whole(outputs):
     assert run.final["train"]["a"].examples == 40
 
 
+def test_the_label_of_an_individual_model_names_its_domain(outputs):
+    outputs.run("individual", 0, settings={"domain": "b"}, folder="1")
+    outputs.run("individual", 0, settings={"domain": 0}, folder="2")
+    runs = collect(outputs.root).runs
+    assert [run.label for run in runs] == ["individual b", "individual a"]
+
+
 @pytest.mark.parametrize("status", ["running", "failed", "interrupted", "diverged"])
 def test_an_unfinished_run_is_named_with_its_status(outputs, status):
     values = {"status": status, "iterations_done": 40, "message": "because"}
@@ -77,9 +84,12 @@ def test_many_unsound_rows_are_one_line_and_a_count(outputs):
         ("summary.json", None, "summary.json is missing"),
         ("summary.json", '{"status": "fini', "summary.json is not valid JSON from line 1 on"),
         ("summary.json", "[1]", "summary.json holds no mapping"),
+        ("summary.json", "[" * 100_000, "summary.json is not valid JSON"),
         ("config.yaml", None, "config.yaml is missing"),
         ("config.yaml", "a: [1", "config.yaml is not valid YAML"),
+        ("config.yaml", "[" * 100_000, "config.yaml is not valid YAML"),
         ("config.yaml", "a: &a [1]\nb: [*a, *a]", "config.yaml has YAML aliases"),
+        ("config.yaml", "!!python/object/apply:os.system [exit]", "config.yaml has YAML tags"),
         ("config.yaml", "seed: 0", "config.yaml has no data.name"),
         ("metrics.csv", None, "metrics.csv is missing"),
         ("metrics.csv", "", "metrics.csv has no column iteration"),
@@ -184,6 +194,15 @@ def test_no_folder_is_a_users_mistake(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="no such folder"):
         collect(tmp_path / "file")
+
+
+def test_splits_beyond_train_and_test_are_read_too(outputs):
+    path = outputs.run() / "metrics.csv"
+    more = "100,10.0,train_averaged,a,0.4,81.0,40\n100,10.0,train_averaged,b,0.3,91.0,40\n"
+    path.write_text(path.read_text("utf-8") + more, "utf-8")
+    found = collect(outputs.root)
+    assert found.problems == ()
+    assert found.runs[0].accuracy("train_averaged", "b") == 91.0
 
 
 def test_every_file_is_read_once(outputs, monkeypatch):

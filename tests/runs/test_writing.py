@@ -3,19 +3,25 @@
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from robustmd.config.identity import config_hash
+from robustmd.config.identity import config_hash, run_folder
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints, files
 from robustmd.runs.writer import RunDirectory
 
 IDENTITY = {"data": {"name": "digits"}, "method": {"name": "opt", "lam": 0.1}}
+
+
+def test_the_folder_says_data_method_hash_and_seed() -> None:
+    path = run_folder(Path("outputs"), IDENTITY, 3)
+    assert path == Path("outputs/digits/opt") / config_hash(IDENTITY) / "seed=3"
+    assert len(config_hash(IDENTITY)) == 8
 
 
 def test_the_hash_is_fixed_for_all_versions_to_come() -> None:
@@ -52,6 +58,22 @@ def test_order_and_the_kind_of_number_do_not_matter(config: dict[str, Any]) -> N
     assert config_hash(config) == config_hash(floats)
 
 
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text("before")
+
+    def half(stream: IO[bytes]) -> None:
+        stream.write(b"aft")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        files.write_atomically(path, half)
+    assert path.read_text() == "before"
+    assert [child.name for child in tmp_path.iterdir()] == ["summary.json"]
+    files.write_atomically(path, lambda stream: stream.write(b"after") and None)
+    assert path.read_text() == "after"
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     directory = RunDirectory(tmp_path / "seed=0")
@@ -67,6 +89,28 @@ def test_a_run_that_never_began_leaves_no_directory(run: RunDirectory, tmp_path:
             raise ValueError
     assert not refused.path.parent.exists()
     assert (run.path / files.CONFIG).exists()
+
+
+def test_rows_are_cut_back_to_where_a_checkpoint_was(run: RunDirectory) -> None:
+    run.append(files.METRICS, [(0, "0.000", "train", "a", 2.5, 10.0, 60)])
+    extents = run.extents()
+    text = (run.path / files.METRICS).read_text()
+    run.append(files.METRICS, [(4, "1.000", "train", "a", 1.5, 20.0, 60)])
+    run.cut_back(extents)
+    assert (run.path / files.METRICS).read_text() == text
+    assert text.splitlines() == [
+        "iteration,seconds,split,domain,loss,accuracy,examples",
+        "0,0.000,train,a,2.5,10.0,60",
+    ]
+
+
+def test_a_new_start_leaves_nothing_of_the_old(run: RunDirectory) -> None:
+    run.append_log("old")
+    checkpoints.save(run.path, 5, {"iteration": 5})
+    with run.locked():
+        run.begin({"seed": 0}, {"device": "cpu"})
+    assert not (run.path / files.LOG).exists()
+    assert not list(checkpoints.newest_first(run.path))
 
 
 def test_the_last_two_checkpoints_are_kept_and_a_damaged_one_is_passed_over(

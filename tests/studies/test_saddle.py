@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustmd.studies.saddle import duality_gap, solve
+from robustmd.studies.saddle import duality_gap, minimise_mixture, solve
 from robustmd.studies.theory.problems import Logistic
 
 
@@ -28,6 +28,17 @@ def test_optimality_conditions(solved):
     assert p.sum() == pytest.approx(1)
     assert np.abs(p @ J).max() < 1e-6  # stationary in W
     assert np.all(p[f < f.max() - 1e-6] == 0)  # mass on the worst domains only
+
+
+def test_nearby_points_are_worse(solved, models):
+    problem, saddle = solved
+    for direction in models(problem, 5):
+        W = saddle.model + 0.05 * direction.numpy()
+        assert problem.losses_and_jacobian(W)[0].max() > saddle.upper
+    for corner in np.eye(problem.num_domains):
+        p = 0.8 * saddle.weights + 0.2 * corner
+        least, _ = minimise_mixture(problem.losses_and_jacobian, p, problem.num_parameters)
+        assert least <= saddle.lower + 1e-12
 
 
 def test_the_studys_saddle_has_all_domains_in_play():

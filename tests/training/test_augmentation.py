@@ -14,9 +14,11 @@ from torchvision.transforms.v2 import functional
 
 import robustmd
 from robustmd.augmentations import recoloured, replaced, standard
+from robustmd.config.identity import number_changing
 from robustmd.config.plugins import described, load_plugins
+from robustmd.config.settings import as_dict
 from robustmd.config.validation import validate
-from robustmd.domains import DomainSet
+from robustmd.domains import DomainSet, Examples
 from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation
 from robustmd.training.batches import BatchStream
@@ -99,6 +101,27 @@ def test_colours_by_hand() -> None:
     torch.testing.assert_close(angle[there], torch.full_like(angle[there], math.cos(0.2 * math.pi)))
 
 
+def test_chance_depends_on_seed_iteration_and_domain_alone(domains: DomainSet) -> None:
+    train = {d.name: d.train for d in domains}
+
+    def chance(sources: dict[str, Examples], iteration: int, seed: int = 0) -> torch.Tensor:
+        stream = BatchStream(sources, 20, seed, augmentation=AUGMENTATIONS["standard"])
+        found = stream.draw(iteration).chance
+        assert found is not None
+        return found
+
+    one = chance(train, 7)
+    assert one.shape == (2, 10, 10)
+    assert one.dtype == torch.float32
+    assert (one >= 0).all()
+    assert (one < 1).all()
+    assert torch.equal(one, chance(train, 7))
+    other_order = dict(reversed(train.items()))
+    assert torch.equal(one.flip(0), chance(other_order, 7))
+    assert not torch.equal(one, chance(train, 8))
+    assert not torch.equal(one, chance(train, 7, seed=1))
+
+
 @pytest.mark.parametrize("shares", [None, [3.0, 1.0]])
 @pytest.mark.parametrize("numbers", [10, None])
 def test_a_batch_is_augmented_and_a_measurement_is_not(
@@ -172,6 +195,14 @@ def test_features_are_no_images(dtype: torch.dtype) -> None:
     found = DomainSet.from_tensors(dict.fromkeys("ab", (features, labels) * 2))
     with pytest.raises(UserError, match=r"data\.augment=standard: is of images, and data tensors"):
         Plan.of(composed("data.augment=standard"), found, torch.device("cpu"))
+
+
+def test_no_augmentation_is_in_no_identity_and_one_is() -> None:
+    def of(*given: str) -> dict[str, Any]:
+        return number_changing(as_dict(composed("data=digits_mini", *given)))["data"]
+
+    assert of() == of("data.augment=none") == {"name": "digits_mini"}
+    assert of("data.augment=standard") == {"name": "digits_mini", "augment": "standard"}
 
 
 def test_own_code_is_named_and_what_is_wrong_is_one_line() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tiny import sized
 
-from robustmd.training.batches import BatchStream, parts_of
+from robustmd.training.batches import BatchStream, parts_of, stream
 
 
 def test_every_domain_gets_an_equal_share_within_its_size() -> None:
@@ -12,6 +12,36 @@ def test_every_domain_gets_an_equal_share_within_its_size() -> None:
     assert batches.effective_batch == 18
     assert drawn.min() == 0
     assert (drawn.max(axis=(0, 2)) < [7, 1000, 3]).all()
+
+
+def test_draws_are_uniform_with_replacement() -> None:
+    batches = BatchStream(sized(a=5), batch_size=50, seed=3)
+    drawn = np.concatenate([batches.draw(t).positions.numpy().ravel() for t in range(400)])
+    counts = np.bincount(drawn, minlength=5)
+    expected = len(drawn) / 5
+    assert ((counts - expected) ** 2 / expected).sum() < 23.5  # chi-squared, 4 df, p = 1e-4
+
+
+def test_seeds_and_purposes_give_other_streams() -> None:
+    def first(seed: int, purpose: str) -> float:
+        return float(stream(seed, purpose).random())
+
+    assert len({first(0, "a"), first(1, "a"), first(0, "b")}) == 3
+    assert first(2**63 - 1, "a") == first(2**63 - 1, "a")
+
+
+def test_blocks_do_not_overlap() -> None:
+    """A block may draw 2**64 numbers before it meets the next one's."""
+    long = stream(0, "a", block=0).integers(2**63, size=10_000)
+    following = stream(0, "a", block=1).integers(2**63, size=10_000)
+    assert not np.isin(following, long).any()
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_the_fingerprint_is_of_the_first_batches(seed: int) -> None:
+    one = BatchStream(sized(a=50), 8, seed)
+    assert one.fingerprint() == BatchStream(sized(a=50), 8, seed).fingerprint()
+    assert one.fingerprint() != BatchStream(sized(a=50), 8, seed + 1).fingerprint()
 
 
 @pytest.mark.parametrize(

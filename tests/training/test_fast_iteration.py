@@ -91,6 +91,17 @@ def test_replays_equal_plain_iterations(method: str, begun: int) -> None:
     assert numbers(captured.learner.state_dict()) == numbers(plain.learner.state_dict())
 
 
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_replays_step_as_the_optimizer_does(optimizer: str) -> None:
+    """With a gradient that is clipped, a moving average and rates that rise and fall."""
+    plain, captured = (parts(CPU, "method=opt", *stepping(optimizer)) for _ in range(2))
+    for made in (plain, captured):
+        rows_of(made, iterate, 2)
+    rows_of(plain, iterate, 5)
+    rows_of(captured, CapturedIteration(captured, capture=lambda part: part), 5)
+    assert numbers(captured.learner.state_dict()) == numbers(plain.learner.state_dict())
+
+
 def stepping(optimizer: str) -> list[str]:
     more = ["warmup=5", "schedule=linear", "clip_norm=0.5", "ema=0.9", "head_learning_rate=0.002"]
     more += [f"optimizer={optimizer}", "learning_rate=0.001"]

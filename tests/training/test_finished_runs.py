@@ -68,6 +68,15 @@ def test_regret_passes_over_runs_on_other_bytes(train: Train) -> None:
         train("method=regret")
 
 
+def test_regret_without_anything_to_gain_on_is_opt(train: Train) -> None:
+    brief = "training.iterations=4"
+    opt = train("method=opt", "method.lam=0.1", brief)
+    regret = train("method=regret", "method.lam=0.1", "method.reference=[0,0]", brief)
+    for name in (files.METRICS, files.WEIGHTS):
+        assert rows(regret.directory, name) == rows(opt.directory, name)
+    assert summary(regret.directory)["regret"] == summary(opt.directory)["regret"]
+
+
 # --- retrain ----------------------------------------------------------------------------------
 
 
@@ -103,6 +112,15 @@ def test_one_seeds_folder_is_enough_and_is_quoted_for_its_equals_sign(train: Tra
     one, _ = (train("method=opt", "method.lam=0.1", f"seed={seed}") for seed in (0, 1))
     outcome = train("method=retrain", f'method.run="{one.directory}"')
     assert method(outcome)["weights"] == list(summary(one.directory)["weights_mean"].values())
+
+
+def test_retrain_at_uniform_weights_is_even_bit_for_bit(train: Train) -> None:
+    brief = "training.iterations=4"
+    even = train("method=even", brief)
+    for setting in (f"method.run={even.directory.parent}", "method.weights=[0.5,0.5]"):
+        outcome = train("method=retrain", setting, brief)
+        for name in (files.METRICS, files.WEIGHTS):
+            assert rows(outcome.directory, name) == rows(even.directory, name)
 
 
 def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: Path) -> None:

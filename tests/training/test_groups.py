@@ -2,19 +2,26 @@
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from rich.console import Console
-from tiny import composed, rows, signalled_at, summary
+from tiny import composed, rows, signalled_at, summary, synthetic_domains
+from torch.nn.functional import cross_entropy
 
 from robustmd.config.validation import settled
 from robustmd.errors import UserError
 from robustmd.report import report
 from robustmd.report.report import write_report
 from robustmd.training import run as run_module
+from robustmd.training.batches import BatchStream
+from robustmd.training.loop import batch_losses
+from robustmd.training.pool import TrainingPool, resident_splits
 
 SIZES = {  # training images; a twentieth of Waterbirds'
     ("landbird", "land"): 175,
@@ -128,6 +135,22 @@ def test_a_run_with_unequal_shares_goes_on_to_the_same_bytes(
     assert summary(cut)["notes"][-1] == "resumed after iteration 2"
     for name in ("metrics.csv", "weights.csv"):
         assert rows(cut, name) == rows(outputs[BY_SIZE], name)
+
+
+def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
+    domains = synthetic_domains()
+    batches = BatchStream({d.name: d.train for d in domains}, 12, 0, shares=[1, 3])
+    splits = resident_splits(domains, torch.device("cpu"))["train"].values()
+    pool = TrainingPool([*splits], batches.counts)
+    draw = batches.draw(0)
+    images, labels = pool.gather(draw)
+    logits = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
+    each = partial(cross_entropy, reduction="none")
+    learner = SimpleNamespace(training_logits=lambda _: logits, loss=each)
+    parts = SimpleNamespace(learner=learner, pool=pool, batches=batches)
+    found = batch_losses(parts, images, labels, draw)  # type: ignore[arg-type]
+    due = [cross_entropy(logits[part], labels[part]) for part in (slice(3), slice(3, 12))]
+    assert found.tolist() == pytest.approx([float(loss) for loss in due])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from torch.nn import functional
 from robustmd.config.loading import with_own_labels
 from robustmd.domains.domain import DomainSet
 from robustmd.training.loop import domain_losses
-from robustmd.training.measurement import measure
+from robustmd.training.measurement import masked, measure
 from robustmd.training.pixels import normalised
 from robustmd.training.pool import resident_splits
 
@@ -63,6 +63,14 @@ def test_losses_and_gradients_are_those_of_heads_with_the_domains_own_rows(batch
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
     nobody = absent.all(0)
     assert (ours[0][nobody] == 0).all()
+
+
+def test_nothing_absent_is_exactly_as_shared() -> None:
+    torch.manual_seed(0)
+    logits, labels = torch.randn(12, 5), torch.arange(12) % 5
+    shared = domain_losses(logits, labels, 3)
+    assert domain_losses(logits, labels, 3, torch.zeros(3, 5, dtype=torch.bool)).equal(shared)
+    assert masked(logits, None) is logits
 
 
 def test_a_domain_is_measured_among_its_own_classes(partly_shared: DomainSet) -> None:

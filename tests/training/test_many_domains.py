@@ -17,12 +17,25 @@ from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilt
 from robustmd.data_sets.noise_and_rotation import noise_copies
 from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.fast_iteration import CapturedIteration, why_not
-from robustmd.training.history import Clock, History
+from robustmd.training.history import Clock, Diverged, History
 from robustmd.training.learner import Learner, build_learner
 from robustmd.training.loop import Parts, answer, descend, iterate, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool, resident_splits
 
 CPU = torch.device("cpu")
+
+
+def test_domains_are_drawn_uniformly_without_replacement() -> None:
+    batches = BatchStream(sized(**dict.fromkeys("abcdefg", 5)), 6, seed=1, domains_per_batch=3)
+    assert batches.samples_domains
+    assert batches.effective_batch == 6
+    draws = [batches.draw(t) for t in range(700)]
+    assert all(len(set(d.domains.tolist())) == 3 and d.positions.shape == (3, 2) for d in draws)
+    sets = [tuple(d.domains.tolist()) for d in draws]
+    assert all(list(s) == sorted(s) for s in sets)
+    counts = np.array([sets.count(s) for s in itertools.combinations(range(7), 3)])
+    expected = 700 / 35
+    assert ((counts - expected) ** 2 / expected).sum() < 76.5  # chi-squared, 34 df, p = 4e-5
 
 
 def test_a_drawn_domain_sees_what_it_would_see_if_all_were_there() -> None:
@@ -77,6 +90,21 @@ def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
     answer(learner, *of_all(learner, torch.tensor([5.0]), torch.tensor([1])))
     theirs.update(torch.tensor([3.0, 5.0, 1.0]))
     assert ours.weights.equal(theirs.weights)
+
+
+def test_the_history_knows_who_was_absent_and_who_diverged() -> None:
+    history = History(("a", "b"), 4, CPU)
+    p, present = torch.tensor([0.5, 0.5]), torch.tensor([True, False])
+    history.record(p, torch.tensor([1.0, 0.0]), present)
+    history.record(p, torch.tensor([0.0, 2.0]), ~present)
+    first, second = history.read()
+    assert first.batch_losses[0] == 1.0
+    assert math.isnan(first.batch_losses[1])
+    assert math.isnan(second.batch_losses[0])
+    history.record(p, torch.tensor([math.inf, 2.0]), ~present)  # not in the batch: no matter
+    history.record(p, torch.tensor([math.nan, 2.0]), present)
+    with pytest.raises(Diverged, match="loss of a was not finite in iteration 4"):
+        history.read()
 
 
 @pytest.mark.parametrize("method", ["opt", "term", "vrex", "groupdro"])

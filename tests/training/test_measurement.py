@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch.nn import functional
 
 from robustmd.domains.domain import DomainSet
 from robustmd.training import measurement
-from robustmd.training.measurement import Measure, measure, worst
+from robustmd.training.measurement import Measure, images_at_once, measure, worst
 from robustmd.training.pixels import normalised
 from robustmd.training.pool import resident_splits
 
@@ -55,6 +56,16 @@ def test_the_model_is_measured_in_evaluation_mode_and_left_as_it_was() -> None:
     model = Watcher().train()
     measure(model, resident_splits(synthetic_domains(), CPU)["test"])
     assert set(seen) == {(False, False)}
+    assert model.training
+
+
+def test_a_measurement_can_be_stopped_between_passes() -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    model = Planted().train()
+    with pytest.raises(KeyboardInterrupt):
+        measure(model, resident_splits(synthetic_domains(), CPU)["train"], between=stop)
     assert model.training
 
 
@@ -112,6 +123,16 @@ def test_constant_is_of_the_predictions_with_the_absent_classes_left_out() -> No
         two[1].weight.zero_()
         two[1].bias.copy_(torch.tensor([0.0, 1.0, 9.0]))
     assert measure(two, {"a": split})["a"].constant
+
+
+def test_larger_gpus_take_more_images_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = resident_splits(synthetic_domains(), CPU)["train"]["a"]
+    assert images_at_once(split) == 2**20 // 32**2
+    split.device = torch.device("cuda", 0)
+    for gigabytes, expected in ((4, 2**20), (16, 2**21), (1000, 2**24)):
+        card = SimpleNamespace(total_memory=gigabytes * 2**30)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _, card=card: card)
+        assert images_at_once(split) == expected // 32**2
 
 
 def test_a_full_measurement_serves_the_adversary_of_the_same_iteration(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import rows, signalled_at, synthetic_domains
+from tiny import rows, signalled_at, summary, synthetic_domains
 
 from robustmd.commands import evaluate
 from robustmd.data_sets.noise_and_rotation import noise_copies
@@ -42,6 +42,12 @@ def test_an_interrupted_run_sees_the_same_noise_when_it_goes_on(
         assert rows(resumed.directory, name) == rows(whole.directory, name)
     ours, theirs = (r.directory / "predictions.npz" for r in (resumed, whole))
     assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_the_size_of_a_training_set_counts_its_variants(domains: DomainSet, train: Train) -> None:
+    final = summary(train("training.iterations=1").directory)["final"]
+    counts = {name: m["examples"] for name, m in final["train"].items()}
+    assert counts == {"sigma_0": 60, "sigma_40": 60, "sigma_80": 120}
 
 
 def test_evaluate_measures_with_the_same_noise(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -75,6 +75,28 @@ def test_other_angles_are_pillows_too(degrees: str, side: int) -> None:
     assert difference.max() <= 1
 
 
+@settings(max_examples=30)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 999))
+def test_flips_and_half_turns_of_any_shape_move_pixels_exactly(
+    height: int, width: int, seed: int
+) -> None:
+    names = ["identity", "flip_horizontal", "flip_vertical", "rotate_180"]
+    images = pixels(4, height, width, seed)
+    for name, image, ours in zip(names, images, seen(images, names), strict=True):
+        assert np.array_equal(ours, by_pillow(image, name))
+
+
+@settings(max_examples=30)
+@given(st.data(), st.integers(1, 16), st.sampled_from(list(VARIANTS)))
+def test_a_crop_is_a_part_of_the_turned_image(data, side: int, variant: str) -> None:
+    small = data.draw(st.integers(1, side))
+    top, left = (data.draw(st.integers(0, side - small)) for _ in range(2))
+    images = pixels(1, side, side)
+    part = seen(images, [variant], torch.tensor([[top, left]]), (small, small))
+    whole = seen(images, [variant])[:, top : top + small, left : left + small]
+    assert np.array_equal(part, whole)
+
+
 @given(st.data(), st.integers(1, 9), st.integers(1, 9))
 def test_crops_are_slices_of_the_chosen_images(data, height: int, width: int) -> None:
     images = pixels(5, height, width)
@@ -114,12 +136,44 @@ def test_the_bits_are_splitmix64s() -> None:
     ]
 
 
+@pytest.mark.parametrize("sigma", [1.0, 4.0, 12.0, 25.0])
+def test_mean_and_variance_before_clipping(sigma: float) -> None:
+    found = noise(sigma, some_keys(400))
+    count = found.size
+    variance = sigma**2 + 1 / 12  # the second from rounding
+    assert abs(found.mean()) < 4.5 * np.sqrt(variance / count)
+    assert abs(found.var() / variance - 1) < 4.5 * np.sqrt(2 / count) + 1e-3 / sigma**2
+
+
 def test_the_distribution_is_normal() -> None:
     values, counts = np.unique(noise(10.0, some_keys(400)), return_counts=True)
     edges = np.array([-np.inf, *np.arange(-34.5, 35), np.inf])
     expected = np.diff(scipy.stats.norm.cdf(edges / 10.0)) * counts.sum()
     there = np.histogram(values, edges, weights=counts)[0]
     assert scipy.stats.chisquare(there, expected).pvalue > 1e-4
+
+
+def test_pixels_channels_and_images_have_noise_of_their_own() -> None:
+    found = noise(20.0, some_keys(500), side=16).reshape(500, -1).astype(float)
+    pairs = 4.5 / np.sqrt(found.size)
+    for shift in (1, 2, 3, 4, 8, 48):  # neighbouring channels, pixels, words and rows
+        a, b = found[:, :-shift].ravel(), found[:, shift:].ravel()
+        assert abs(np.corrcoef(a, b)[0, 1]) < pairs * 1.1
+    assert abs(np.corrcoef(found[:-1].ravel(), found[1:].ravel())[0, 1]) < pairs * 1.1
+    across = np.corrcoef(found)
+    assert np.abs(across[~np.eye(500, dtype=bool)]).max() < 6 / np.sqrt(found.shape[1])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**63 - 1), st.integers(1, 9), st.integers(1, 9))
+def test_an_images_noise_depends_on_its_key_alone(key: int, height: int, width: int) -> None:
+    random = np.random.default_rng(key)
+    images = torch.from_numpy(random.integers(0, 256, (3, height, width, 3), dtype=np.uint8))
+    keys = torch.tensor([1, key, 2])
+    together = with_noise(images, keys, noise_table(9.0))
+    alone = with_noise(images[1:2], keys[1:2], noise_table(9.0))
+    assert together[1].equal(alone[0])
+    assert together.shape == images.shape
 
 
 @pytest.mark.parametrize("sigma", [30.0, 1e6])

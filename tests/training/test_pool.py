@@ -15,6 +15,7 @@ from robustmd.training.pool import (
     ResidentExamples,
     Shelf,
     TrainingPool,
+    chunks,
     resident_splits,
     where_images_are,
 )
@@ -75,6 +76,21 @@ def test_a_batch_is_that_of_its_domains_one_by_one(crop: int | None, drawn: int 
         assert (images + 2).mul(63.75).round().permute(0, 2, 3, 1).equal(expected.float())
 
 
+def test_a_batch_with_unequal_shares_has_each_domains_own_examples() -> None:
+    domains = shared_domains(crop=8)
+    splits = [*resident_splits(domains, CPU)["train"].values()]
+    shares = [3, 1, 2, 1, 1, 4]
+    batches = BatchStream({d.name: d.train for d in domains}, 12, 0, shares=shares)
+    pool = TrainingPool(splits, batches.counts)
+    whose = torch.arange(6).repeat_interleave(torch.tensor(shares))
+    for iteration in range(10):
+        draw = batches.draw(iteration)
+        images, labels = pool.gather(draw)
+        expected, targets = one_by_one(splits, draw._replace(domains=whose))
+        assert labels.equal(targets)
+        assert (images + 2).mul(63.75).round().permute(0, 2, 3, 1).equal(expected.float())
+
+
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
 def test_measured_images_do_not_depend_on_who_shares(whose: list[int], data: st.DataObject) -> None:
     """Without draws: crops in the centre, and each image's own noise."""
@@ -88,6 +104,13 @@ def test_measured_images_do_not_depend_on_who_shares(whose: list[int], data: st.
         alone, target = Shelf([splits[k]]).gather(torch.tensor([position]))
         assert image.equal(alone[0])
         assert label == target[0]
+
+
+def test_chunks_are_the_split_in_order() -> None:
+    split = resident_splits(shared_domains(), CPU)["train"]["d3"]
+    parts = [*chunks(split, 8)]
+    assert [len(labels) for _, labels in parts] == [8, 8, 4]
+    assert torch.cat([labels for _, labels in parts]).equal(split.labels)
 
 
 def test_where_the_images_are_is_said_of_a_device_that_is_no_cpu() -> None:

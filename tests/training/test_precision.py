@@ -13,9 +13,20 @@ from robustmd.config.identity import config_hash, number_changing
 from robustmd.config.settings import as_dict
 from robustmd.errors import UserError
 from robustmd.training import records
+from robustmd.training.learner import InPrecision
 from robustmd.training.records import resolve_precision
 
 CPU = torch.device("cpu")
+
+
+def test_bf16_rounds_and_answers_in_float32() -> None:
+    model = torch.nn.Linear(64, 4)
+    images = torch.randn(32, 64, generator=torch.Generator().manual_seed(0))
+    exact, rounded = (InPrecision(model, name)(images) for name in ("fp32", "bf16"))
+    assert torch.equal(exact, model(images))
+    assert rounded.dtype == torch.float32
+    assert not torch.equal(rounded, exact)
+    torch.testing.assert_close(rounded, exact, atol=0.05, rtol=0.0)
 
 
 @pytest.mark.parametrize(

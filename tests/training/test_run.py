@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,12 @@ def test_every_method_trains_and_writes_a_whole_directory(train: Train, method: 
     config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
     assert config["method"]["name"] == method
     assert outcome.directory.parts[-4:-2] == ("digits_mini", method)
+    seconds = found["seconds"]
+    assert 0 < seconds["adversary"] < seconds["training"] < seconds["total"]
+    assert seconds["measurement"] > 0
+    if method in ("opt", "kl"):  # whose bound is proved
+        assert found["regret"]["updates"] == 12
+        assert found["regret"]["measured"] <= found["regret"]["bound"] + 1e-12
 
 
 def test_weights_rows_are_what_the_iterations_used(train: Train) -> None:
@@ -112,6 +119,14 @@ def test_the_same_on_other_data_is_refused(train: Train) -> None:
         train(data=other)
     assert other.fingerprint[:12] in str(error.value)
     assert summary(outcome.directory)["status"] == "finished"
+
+
+def test_a_copy_under_another_seed_is_not_that_seeds_run(train: Train) -> None:
+    brief = "training.iterations=1"
+    directory = train(brief).directory
+    shutil.copytree(directory, directory.with_name("seed=7"))
+    with pytest.raises(UserError, match="other settings"):
+        train("seed=7", brief)
 
 
 def test_a_directory_of_other_settings_is_refused(train: Train) -> None:

@@ -1,8 +1,11 @@
 """What a run keeps of its data: licences, duplicates, examples."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
 from tiny import summary, synthetic_domains
 
 from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
@@ -44,3 +47,18 @@ def test_no_example_of_what_may_not_be_shown_is_kept(train, tmp_path: Path) -> N
     outcome = train("method=even", f"paths.cache={tmp_path / 'cache'}", data=found)
     assert outcome.status == "finished"
     assert not (outcome.directory / "examples.png").exists()
+
+
+def test_the_sheet_of_a_run_stays_small() -> None:
+    rng = np.random.default_rng(0)
+
+    def split(count: int) -> tuple[np.ndarray, np.ndarray]:
+        images = rng.integers(0, 256, (count, 96, 96, 3), dtype=np.uint8)
+        return images, np.arange(count) % 24
+
+    plain = DomainSet.from_tensors({f"d{k}": (*split(48), *split(24)) for k in range(16)})
+    domains = [Domain(d.name, d.train, d.test, licence=CC_BY_4) for d in plain]
+    sheet = example_sheet(DomainSet("toy", tuple(domains), plain.classes, "f" * 64))
+    assert sheet is not None
+    assert len(sheet) < 600_000  # of noise, which no PNG makes smaller
+    assert Image.open(io.BytesIO(sheet)).format == "PNG"

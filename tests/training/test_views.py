@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from tiny import synthetic_domains
 
 from robustmd.data_sets.noise_and_rotation import noise_copies
@@ -86,6 +87,21 @@ def test_labels_survive_every_step_of_the_way(validation: float) -> None:
         assert len(set(labels.tolist())) > 1
 
 
+def test_every_position_is_its_image_in_its_variant() -> None:
+    views = Views(tuple(VARIANTS))
+    images, labels = planted(4, 0)
+    examples = Examples(images, labels, np.array([2, 0]), views)
+    resident = ResidentExamples(examples, CPU)
+    found, targets = Shelf([resident]).gather(torch.arange(20))
+    assert targets.tolist() == [labels[2]] * 10 + [labels[0]] * 10
+    assert resident.ids().tolist() == [2] * 10 + [0] * 10
+    picture = Image.fromarray(images[0])
+    assert np.array_equal(found[10].numpy(), images[0])
+    flipped = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    assert np.array_equal(found[11].numpy(), np.asarray(flipped))
+    assert np.array_equal(found[10 + views.variants.index("rotate_90")], picture.rotate(90))
+
+
 def test_a_measurement_crops_the_centre() -> None:
     images, labels = planted(3, 0)
     resident = ResidentExamples(Examples(images, labels, views=Views(crop=10)), CPU)
@@ -103,6 +119,46 @@ def test_the_batches_of_plain_data_are_what_they_have_always_been() -> None:
     batches = BatchStream({"a": plain, "b": plain}, 200, seed=0)
     assert batches.fingerprint() == "e1e1dcc9f259975f"
     assert batches.draw(0).corners is batches.draw(0).noise_keys is None
+
+
+def test_what_views_draw_is_in_the_hash_and_leaves_the_positions() -> None:
+    def stream(views: Views) -> BatchStream:
+        images, labels = planted(20, 0)
+        return BatchStream({"a": Examples(images, labels, views=views)}, 10, seed=0)
+
+    views = [Views(), Views(crop=12), Views(crop=13), Views(sigma=4.0), Views(("rotate_90",))]
+    streams = [stream(v) for v in views]
+    assert len({s.fingerprint() for s in streams}) == 4  # one turned variant draws nothing new
+    assert all(s.draw(3).positions.equal(streams[0].draw(3).positions) for s in streams)
+
+
+def test_crops_are_uniform_over_all_places() -> None:
+    images, labels = np.zeros((9, 6, 4, 3), np.uint8), np.zeros(9, np.int64)
+    cropped, small = (
+        Examples(images, labels, views=Views(crop=3)),
+        Examples(images[:, :3, :3], labels),
+    )
+    batches = BatchStream({"a": cropped, "b": small}, 100, seed=0)
+    corners = np.stack([batches.draw(t).corners.numpy() for t in range(100)])
+    assert (corners[:, 1] == 0).all()
+    places = corners[:, 0].reshape(-1, 2) @ [2, 1]
+    counts = np.bincount(places, minlength=8)
+    expected = len(places) / 8
+    assert ((counts - expected) ** 2 / expected).sum() < 29.9  # chi-squared, 7 df, p = 1e-4
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 5 * BLOCK), min_size=1, max_size=4))
+def test_any_iteration_can_be_had_without_the_others(iterations: list[int]) -> None:
+    domains = planted_domains()
+    train = list(resident_splits(domains, CPU)["train"].values())
+    sources = {d.name: d.train for d in domains}
+    wandering = BatchStream(sources, 8, seed=2)
+    for t in iterations:
+        fresh = BatchStream(sources, 8, seed=2)
+        ours, _ = TrainingPool(train).gather(wandering.draw(t))
+        theirs, _ = TrainingPool(train).gather(fresh.draw(t))
+        assert ours.equal(theirs)
 
 
 def test_a_domain_is_seen_the_same_whatever_the_others() -> None:
@@ -153,3 +209,25 @@ def test_measured_noise_is_the_images_own(positions: list[int], size: int) -> No
     whole = torch.cat([images for images, _ in chunks(examples, 50)])
     some = torch.cat([images for images, _ in chunks(examples, size, torch.tensor(positions))])
     assert some.equal(whole[positions])
+
+
+def test_measured_noise_differs_by_seed_domain_split_and_image() -> None:
+    def images(seed: int, split: str, name: str) -> torch.Tensor:
+        examples = resident_splits(noisy_copies((0.0, 30.0, 30.5)), CPU, seed)[split][name]
+        return next(chunks(examples, 20))[0]
+
+    one = images(0, "test", "sigma_30")
+    assert one.equal(images(0, "test", "sigma_30"))
+    assert len(torch.unique(one.flatten(1), dim=0)) == 20
+    others = [(1, "test", "sigma_30"), (0, "train", "sigma_30"), (0, "test", "sigma_30.5")]
+    for other in others:
+        assert (one == images(*other)).float().mean() < 0.1
+    clean = images(0, "test", "sigma_0")
+    assert (clean == clean[0, 0, 0, 0]).all()
+
+
+def test_held_out_images_keep_their_noise() -> None:
+    """It goes by the image's row, not by its place in the split."""
+    train = noisy_copies()["sigma_10"].train
+    some = Shelf([ResidentExamples(train.subset([5, 9, 30]), CPU)]).gather(torch.arange(3))[0]
+    assert some.equal(Shelf([ResidentExamples(train, CPU)]).gather(torch.tensor([5, 9, 30]))[0])

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny import summary
 
-from robustmd.adversary import L2, ExcessAscent, MirrorAscent, ProjectedAscent
+from robustmd.adversary import L2, ExcessAscent, Fixed, MirrorAscent, ProjectedAscent
 from robustmd.training.history import Diverged, History, Row, WeightsWatch
 
 
@@ -67,11 +67,33 @@ def test_a_stretch_goes_on_across_a_checkpoint() -> None:
     assert "10 iterations" in second.warning
 
 
+def test_a_single_domain_has_nothing_to_leave() -> None:
+    watched = WeightsWatch(Fixed(1), ("a",), 10)
+    for t in range(1, 10):
+        watched.see(Row(t, (1.0,), (0.3,)))
+    assert watched.warning is None
+
+
 def test_a_run_says_it_in_its_log_and_summary(train: Any) -> None:
     outcome = train("method=opt", "method.lam=1e-6", "method.c=0")
     assert "nearly all weight on" in (outcome.directory / "train.log").read_text()
     (warning,) = summary(outcome.directory)["warnings"]
     assert "nearly all weight on" in warning
+
+
+def test_history_gives_rows_in_order_and_starts_where_told() -> None:
+    history = History(("a", "b"), 4, torch.device("cpu"))
+    history.start_at(7)
+    for t in range(3):
+        history.record(torch.tensor([0.25, 0.75]), torch.tensor([1.0 + t, 2.0]))
+    rows = history.read()
+    assert [row.iteration for row in rows] == [7, 8, 9]
+    assert rows[2].batch_losses == (3.0, 2.0)
+    assert not history.read()
+    for _ in range(4):
+        history.record(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 1.0]))
+    assert history.full
+    assert history.read()[0].iteration == 10
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])

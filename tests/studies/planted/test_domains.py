@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustmd.studies.planted.domains import Setting, draw
+from robustmd.studies.planted.domains import BASE, FACTORS, FEATURES, Setting, draw, settings_of
 
 
 def test_the_rules_have_their_angles():
@@ -24,6 +24,14 @@ def test_the_first_domain_has_the_smallest_features():
     train = draw(Setting(scale_ratio=8.0), 0).train
     spread = np.sqrt(np.square(train.signed).mean(axis=(1, 2)))
     assert spread == pytest.approx(np.geomspace(1 / 8, 1, 5), rel=0.1)
+
+
+def test_shares_are_means_over_what_is_there(setting, sample):
+    sizes = setting.sizes()
+    assert sample.signed.shape == (3, sizes.max(), FEATURES)
+    assert (sample.shares > 0).sum(axis=1).tolist() == sizes.tolist()
+    assert sample.shares.sum(axis=1) == pytest.approx(np.ones(3))
+    assert np.all(sample.signed[sample.shares == 0] == 0)
 
 
 def test_labels_are_flipped_as_often_as_said_and_clean_ones_never():
@@ -50,3 +58,8 @@ def test_splits_are_different_draws():
     splits = draw(Setting(), 0)
     assert not np.isin(splits.train.signed, splits.validation.signed).any()
     assert not np.isin(splits.train.signed, splits.test.signed).any()
+
+
+def test_the_factors_share_their_base():
+    assert len(settings_of(FACTORS)) == sum(len(factor.levels) for factor in FACTORS) - 4
+    assert all(BASE in [setting for _, setting in factor.levels] for factor in FACTORS)

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.func import jacrev
 
-from robustmd.studies.theory.runs import draw_batches, estimate_constants, gradient
+from robustmd.studies.theory.problems import Parabolas
+from robustmd.studies.theory.runs import PARABOLAS, draw_batches, estimate_constants, gradient
 
 
 @pytest.fixture(params=["logistic", "network"])
@@ -35,6 +36,23 @@ def test_losses_are_their_definition(problem, models):
     torch.testing.assert_close(losses, torch.stack([by_hand(problem, w) for w in W]))
     torch.testing.assert_close(batch_losses, losses)
     torch.testing.assert_close(torch.vmap(problem.losses)(W), losses)
+
+
+def test_gradients_are_central_differences(problem, models):
+    W = models(problem).requires_grad_()
+    shares = next(draw_batches(problem, range(4)))
+    p = torch.softmax(models(problem)[:, :3], dim=1)
+    found = [gradient(p, losses, W) for losses in problem.evaluate(W, shares)]
+    step = 1e-6
+    for i in range(problem.num_parameters):
+        ends = []
+        for sign in (1, -1):
+            moved = W.detach().clone()
+            moved[:, i] += sign * step
+            ends.append([(p * losses).sum(1) for losses in problem.evaluate(moved, shares)])
+        for ours, above, below in zip(found, *ends, strict=True):
+            due = (above - below) / (2 * step)
+            torch.testing.assert_close(ours[:, i], due, rtol=1e-6, atol=1e-8)
 
 
 def test_batches_are_fair_and_alike_for_one_seed(logistic):
@@ -73,3 +91,14 @@ def test_constants_bound_what_other_seeds_meet(problem):
         W = W.detach() - 0.05 * torch.einsum("nk,knp->np", p, gradients)
     jacobian = jacrev(problem.losses)
     assert max(torch.linalg.matrix_norm(jacobian(w), ord=2) for w in W) <= constants.jacobian
+
+
+def test_parabolas_constants_hold_on_the_interval():
+    W = torch.linspace(-1, 1, 41).double().unsqueeze(1).requires_grad_()
+    losses, _ = Parabolas().evaluate(W, torch.ones(41, 2).double())
+    corners = [gradient(k.expand(41, 2), losses, W) for k in torch.eye(2).double()]
+    jacobians = torch.stack(corners, dim=1)  # [41, 2, 1]
+    assert jacobians.abs().max() <= PARABOLAS.sigma
+    assert torch.linalg.matrix_norm(jacobians, ord=2).max() <= PARABOLAS.jacobian
+    assert losses.norm(dim=1).max() <= PARABOLAS.gamma
+    assert torch.allclose(jacobians.diff(dim=0) / 0.05, torch.tensor(PARABOLAS.smoothness).double())

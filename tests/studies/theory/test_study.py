@@ -16,7 +16,7 @@ from robustmd.adversary import L2, ProjectedAscent
 from robustmd.studies.theory import study
 from robustmd.studies.theory.experiments import Experiment, Measure
 from robustmd.studies.theory.runs import Constants, Runs
-from robustmd.studies.theory.study import measured_slope, row_of
+from robustmd.studies.theory.study import log_slope, measured_slope, row_of
 
 FILES = {
     *("regret_bound.png", "regret_bound.pdf", "regret_bound.csv", "runs.csv"),
@@ -108,3 +108,17 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         _, low, high = measured_slope(T, np.array(T)[:, None] ** -0.5 * noise)
         inside += low <= -0.5 <= high
     assert 0.91 <= inside / 400 <= 0.99
+
+
+def test_for_two_seeds_the_interval_is_worked_by_hand():
+    # T = 1, e: the slope is log of the ratio. Seeds give ratios e^-1 and e^-2 from 1.
+    values = np.array([[1.0, 1.0], [np.exp(-1), np.exp(-2)]])
+    slope, _, high = measured_slope([1, np.e], values)
+    assert slope == pytest.approx(np.log((np.exp(-1) + np.exp(-2)) / 2))
+    half = 12.7062047 * np.sqrt(0.5 * (0.25 + 0.25))  # t_1; left-out slopes −2 and −1
+    assert high - slope == pytest.approx(half)
+
+
+def test_a_mean_that_is_not_positive_has_no_slope():
+    assert np.isnan(log_slope([1, 2], [1.0, 0.0]))
+    assert np.isnan(measured_slope([1, 2], np.array([[1.0, 1.0], [-1.0, 0.5]]))[0])
