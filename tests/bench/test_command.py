@@ -46,6 +46,9 @@ def test_a_quick_pass(
     assert set(result["growth"]["milliseconds"]) == {"2", "10", "100"}
     assert set(result["many"]["milliseconds"]) == {"10", "1000"}
     assert set(result["many"]["ratios"]) == {"1000/10"}
+    measured = result["measurement"]
+    assert measured["images_per_second"] > 0
+    assert measured["ratio"]["low"] <= measured["ratio"]["median"] <= measured["ratio"]["high"]
     assert result["seconds"] == seconds
     assert result["peak_bytes"] > 2**20
     out = capsys.readouterr().out

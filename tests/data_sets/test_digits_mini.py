@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from robustmd.data_sets import digits_mini
-from robustmd.data_sets.digits_mini import PRINTED, TYPED, DigitsMini, DigitsTyped, _colours
+from robustmd.data_sets.digits_mini import (
+    PRINTED,
+    TYPED,
+    DigitsMini,
+    DigitsTyped,
+    _colours,
+    house_number,
+)
 from robustmd.registry import DataFacts
 
 
@@ -117,3 +124,13 @@ def test_typed_ink_is_the_lighter_one_and_printed_ink_either():
     typed, printed = apart(TYPED.style), apart(PRINTED.style)
     assert typed.min() >= 50
     assert printed.min() < -50 < 50 < printed.max()
+
+
+def test_a_picture_follows_its_style():
+    """Without neighbours, turns and noise two digits of one seed differ by the digit alone."""
+    plain = replace(TYPED.style, neighbours=0.0, shift=0.0, turn=0.0, noise=(0.0, 0.0))
+    one, eight = (house_number(d, np.random.default_rng(5), plain).astype(int) for d in (1, 8))
+    noisy = house_number(1, np.random.default_rng(5), replace(plain, noise=(20.0, 20.0)))
+    assert np.array_equal(one[:3], eight[:3])  # background
+    assert not np.array_equal(one, eight)
+    assert 15 < (noisy - one)[(noisy > 0) & (noisy < 255)].std() < 25

@@ -260,6 +260,7 @@ def test_too_little_device_memory_is_a_line_with_a_smaller_batch(
         ("training.batch_size=2000000", "training.batch_size=2000000; try 1000000"),
         (f"training.batch_size={2**62}", f"training.batch_size={2**62}; try {2**61}"),
         ("backbone.hidden=1000000000", "the images and the model; choose a smaller backbone"),
+        ("backbone.width=1e300", "the images and the model; choose a smaller backbone"),
     ],
 )
 def test_too_little_memory_of_the_machine_is_a_line_too(

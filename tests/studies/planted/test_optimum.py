@@ -100,3 +100,4 @@ def test_the_certificate_closes(K):
     optimum = solve_optimum(draw(Setting(K, first_angle=150.0), 1).train)
     assert -1e-12 < optimum.worst_case.upper - optimum.worst_case.lower < 1e-9
     assert optimum.error < 1e-9
+    assert optimum.worst_excess.upper > 0
