@@ -109,7 +109,7 @@ def test_a_wrong_key_is_one_line(keys: list[str], words: str) -> None:
 
 def test_without_timm_it_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "timm", None)
-    with pytest.raises(UserError, match=r" -m pip install 'timm>=1.0'"):
+    with pytest.raises(UserError, match=r" -m pip install 'timm>=1.0"):
         validate(composed("backbone=timm"))
 
 

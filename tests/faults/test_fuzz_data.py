@@ -77,7 +77,7 @@ def test_mat_bytes(tmp_path: Path, examples: int) -> None:
             found = read_or_refused(lambda: digits._read_apart(path, Path(scratch, "a")), UserError)
             if found is not None:
                 images, labels = found
-                assert images.shape == (32, 32, 3, len(labels))
+                assert images.shape == (len(labels), 32, 32, 3)
                 assert set(labels.tolist()) <= set(range(10))
 
     early = [damaged(whole, early=300) for whole in wholes]
