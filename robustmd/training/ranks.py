@@ -178,7 +178,8 @@ def joined() -> Iterator[None]:
     global _here  # noqa: PLW0603 - as torch's process group is
     # torch.optim imports it, and if only then, it keeps the group and its threads beyond their end:
     # one of them can then abort a process that exits.
-    import torch._dynamo  # noqa: F401, PLC0415
+    import torch._dynamo  # noqa: PLC0415
+
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     try:
         distributed.init_process_group(backend, timeout=LONGEST)
