@@ -258,7 +258,7 @@ def test_a_run_from_before_checksums_is_taken_for_finished_while_it_can_be_read(
     promise_too_much(run / "predictions.npz")
     assert train(run.parents[3], "method=opt").status == "kept"
     assert ends_well(["evaluate", str(run)]) == 0
-    flip_a_bit(run / "checkpoints" / "final.pt")
+    cut_in_half(run / "checkpoints" / "final.pt")  # of one bit not every version of torch knows
     assert "final.pt" in refused(train, run)
 
 
