@@ -11,6 +11,7 @@ from robustmd.config.identity import config_hash, identity_of, number_changing
 from robustmd.report import report
 from robustmd.report.aggregate import sections
 from robustmd.report.paired import comparisons
+from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
 from robustmd.runs.files import CONFIG, ENVIRONMENT
 from robustmd.runs.reader import collect
 from robustmd.runs.untrusted import read_record
@@ -94,3 +95,13 @@ def test_the_tables_of_lambda_are_theirs():
         rows = "\n".join(script["rows"](table, family, rate))
         assert rows.count("\n") == 7
         assert rows in text
+
+
+def test_the_table_of_the_papers_digits_is_theirs():
+    text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+    (section,), _ = sections(collect(PUBLISHED / "digits_table").runs)
+    for group in section.groups:
+        loss = group.estimate(WORST_TRAIN_LOSS)
+        test = group.estimate(WORST_TEST_ACCURACY)
+        worst = f"{test.mean:.2f} ± {test.spread('std'):.2f}"
+        assert f"| {worst} | {loss.mean:.3f} ± {loss.spread('std'):.3f} |" in text
