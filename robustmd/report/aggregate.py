@@ -8,7 +8,7 @@ from pathlib import Path
 
 from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, SpreadKind, estimate
-from robustmd.report.names import clean, some_text
+from robustmd.report.names import clean, domains_text, some_text
 from robustmd.report.quantities import Quantity
 from robustmd.report.selection import AVERAGED, Selected, Selection
 from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
@@ -67,9 +67,10 @@ class Section:
     """All groups over the same domains of one data set: one table. `folder` is fit for a path.
 
     `unseen`: the domains that all of them kept out of training; `data` names them. `unfinished`:
-    the runs on these domains that are in no group's `runs`, with the reason. `asked`: the method to
-    compare with; None: the first of `BASELINES` that was run. `selection` and `spread` (what stands
-    behind ±) hold for every number of it.
+    the runs on these domains that are in no group's `runs`, with the reason; `twice`: those whose
+    configuration and seed are in it already. `asked`: the method to compare with; None: the first
+    of `BASELINES` that was run. `selection` and `spread` (what stands behind ±) hold for every
+    number of it.
     """
 
     data: str
@@ -78,9 +79,15 @@ class Section:
     groups: tuple[Group, ...]
     unfinished: tuple[Problem, ...] = ()
     unseen: tuple[str, ...] = ()
+    twice: tuple[Problem, ...] = ()
     asked: str | None = None
     selection: Selection = Selection()
     spread: SpreadKind = "std"
+
+    @property
+    def title(self) -> str:
+        """ "digits: mnist, svhn"."""
+        return f"{self.data}: {domains_text(self.domains)}"
 
     @property
     def baseline(self) -> str:
@@ -161,8 +168,8 @@ def sections(
         place = "-".join((data, *own, *(f"without-{name}" for name in unseen)))
         named = " ".join((data, *(f"({name})" for name in own)))
         named += f" (unseen: {some_text(unseen)})" if unseen else ""
-        facts = clean(named), folder_name(place, folders), domains, groups, unfinished, unseen
-        found.append(Section(*facts, selection=rule))
+        named_by = clean(named), folder_name(place, folders), domains
+        found.append(Section(*named_by, groups, unfinished, unseen, repeated, selection=rule))
     return tuple(found), tuple(left_out)
 
 
@@ -181,7 +188,7 @@ def table_of(run: Run) -> _Key:
 
 def _groups(
     chosen: Sequence[Selected], domains: Sequence[str], unfinished: Sequence[Problem]
-) -> tuple[tuple[Group, ...], list[Problem]]:
+) -> tuple[tuple[Group, ...], tuple[Problem, ...]]:
     by_settings: dict[Settings, dict[int, Selected]] = defaultdict(dict)
     twice: list[Problem] = []
     for one in chosen:
@@ -206,7 +213,7 @@ def _groups(
         count = counts[run.method, run.domain]
         groups.append(Group(run.label, run.method, run.domain, settings, members, count, own))
     groups.sort(key=lambda group: _rank(group, domains))
-    return tuple(labelled(group, groups) for group in groups), twice
+    return tuple(labelled(group, groups) for group in groups), tuple(twice)
 
 
 def _configuration(run: Run) -> tuple[str, str | None, Settings]:

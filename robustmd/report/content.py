@@ -1,6 +1,6 @@
 """What a report says: all its numbers, before there is a file."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from robustmd.errors import UserError
-from robustmd.report.aggregate import Section, sections, table_of
+from robustmd.report.aggregate import Section, sections
 from robustmd.report.domains_table import (
     LeaveOneOut,
     domains_sheet,
@@ -132,6 +132,16 @@ class Report:
     def html(self) -> Path:
         return self.out / "index.html"
 
+    @property
+    def left_out(self) -> Sheet:
+        """What is in no table, and why."""
+        fields = [
+            field("path", lambda one: one.path.relative_to(self.outputs).as_posix()),
+            field("", lambda one: LEFT_OUT[one.scope]),
+            field("reason", lambda one: one.reason, kind="long"),
+        ]
+        return make_sheet("left out", self.problems, fields)
+
 
 def table_files(table: Table) -> dict[str, Sequence[Sheet]]:
     """{file: the table}, in every format."""
@@ -140,16 +150,6 @@ def table_files(table: Table) -> dict[str, Sequence[Sheet]]:
 
 def _in(name: str, formats: str, sheet: Sheet | None) -> dict[str, Sequence[Sheet]]:
     return {f"{name}.{kind}": [sheet] for kind in formats.split()} if sheet else {}
-
-
-def problems_sheet(report: Report) -> Sheet:
-    """What is in no table, and why."""
-    fields = [
-        field("path", lambda one: relative(one.path, report.outputs)),
-        field("", lambda one: LEFT_OUT[one.scope]),
-        field("reason", lambda one: one.reason, kind="long"),
-    ]
-    return make_sheet("left out", report.problems, fields)
 
 
 def make_report(
@@ -180,28 +180,20 @@ def make_report(
         for problem in sorted((*collection.problems, *left_out), key=lambda one: one.path)
         if data is None or problem.run is None or problem.run.data == data
     )
-    made = tuple(report_on(section, left_out) for section in found)
+    made = tuple(map(report_on, found))
     return Report(collection.outputs, out, made, leave_one_out(found), problems)
 
 
-def report_on(section: Section, left_out: Iterable[Problem] = ()) -> SectionReport:
-    """All numbers of one data set; `left_out`: see `sections`."""
-    beside = {problem.path for problem in section.unfinished}
-    twice = [
-        problem
-        for problem in left_out
-        if problem.path not in beside
-        and problem.run is not None
-        and table_of(problem.run) == table_of(section.runs[0])
-    ]
+def report_on(section: Section) -> SectionReport:
+    """All numbers of one data set."""
     return SectionReport(
         section,
         build_table(section),
         comparisons(section),
         regrets(section),
-        compute_rows(section, [problem.run for problem in twice if problem.run is not None]),
+        compute_rows(section),
         missing_runs(section),
-        section_entries(section, twice),
+        section_entries(section),
         fair(section),
         front(section),
         further_sheet(section),
@@ -218,14 +210,9 @@ def _nothing(
     problems = [*left_out, *collection.problems]
     found = "no runs in it"
     if problems:
-        where, why = relative(problems[0].path, collection.outputs), problems[0].reason
+        where = problems[0].path.relative_to(collection.outputs).as_posix()
         found = (
             f"no finished run that the report can take among the {len(problems)} directories "
-            f"found (first: {clean(where)}: {clean(why)})"
+            f"found (first: {clean(where)}: {clean(problems[0].reason)})"
         )
     return f"{outputs}: {found}; make some with `robustmd train -m method=even,opt seed=0,1`"
-
-
-def relative(path: Path, outputs: Path) -> str:
-    """A path as a list shows it: below the outputs folder."""
-    return path.relative_to(outputs).as_posix()

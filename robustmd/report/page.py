@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import math
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,17 +13,17 @@ import numpy as np
 import pandas as pd
 
 from robustmd.report.aggregate import Group, Section
-from robustmd.report.content import Report, SectionReport, problems_sheet
+from robustmd.report.content import Report, SectionReport
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures import Drawing
 from robustmd.report.figures.examples import licences_of, may_be_shown
 from robustmd.report.figures.lines import thinned
-from robustmd.report.names import MOST_NAMED, clean, domains_text, is_many, some_text
+from robustmd.report.names import MOST_NAMED, clean, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
 from robustmd.report.run_list import RunEntry, entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
-from robustmd.report.sheet import NOTHING, VERDICTS, WARNED, Field, Sheet, field, make_sheet
+from robustmd.report.sheet import NOTHING, VERDICTS, Field, Sheet, field, make_sheet
 from robustmd.report.style import place_style
 from robustmd.runs import files
 from robustmd.runs.untrusted import Unreadable, read_bytes
@@ -38,11 +39,12 @@ MOST_POINTS = 25  # of a line
 WIDTH, HEIGHT = 320, 80  # of a curve's plane
 
 Figures = Mapping[str, Sequence[Drawing]]
+PAGE = sys.modules[__name__]  # templates take what they show from here
 
 
 def page_markdown(report: Report, figures: Figures) -> str:
     """README.md as text. `figures`: those of each section, by its folder."""
-    templates = markdown_templates(**_VALUES)
+    templates = markdown_templates(page=PAGE)
     return templates.get_template("README.md.j2").render(report=report, figures=figures)
 
 
@@ -52,7 +54,7 @@ def page_html(report: Report, figures: Figures) -> str:
     The page reaches no network: its style, script and images are in it, and its content security
     policy lets nothing else load. Links lead to files beside it.
     """
-    templates = html_templates(**_VALUES)
+    templates = html_templates(page=PAGE, entries_sheet=entries_sheet)
     return templates.get_template("page.html.j2").render(report=report, figures=figures)
 
 
@@ -213,21 +215,3 @@ def _curve(title: str, frame: pd.DataFrame) -> Curve:
         points = " ".join(f"{a:g},{b:g}" for a, b in zip(np.rint(x), np.rint(y), strict=True))
         lines.append((str(name), points, float(values.iloc[-1])))
     return Curve(title, low, high, lines)
-
-
-_FUNCTIONS = (
-    policy,
-    data_uri,
-    domains_text,
-    verdict,
-    protocol,
-    licence_lines,
-    entries_sheet,
-    problems_sheet,
-    settings_sheet,
-    run_curves,
-    config_lines,
-    log_lines,
-)
-_VALUES: dict[str, object] = {function.__name__: function for function in _FUNCTIONS}
-_VALUES |= {"STYLE": STYLE, "SCRIPT": SCRIPT, "MOST_OPEN": MOST_OPEN, "WARNED": WARNED}

@@ -60,7 +60,8 @@ def _templates(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals.update({"to_markdown": lambda sheet: Markup(to_markdown(sheet)), **values})
+    made.globals |= {"to_markdown": lambda sheet: Markup(to_markdown(sheet)), **values}
+    made.globals["WARNED"] = WARNED
     return made
 
 

@@ -12,11 +12,10 @@ from robustmd.report.aggregate import Section, measured_as, seed_of
 from robustmd.report.estimate import seconds_text
 from robustmd.report.missing import said
 from robustmd.report.names import clean, is_many
-from robustmd.report.quantities import Quantity, table_quantities
-from robustmd.report.selection import Selected
-from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
+from robustmd.report.quantities import table_quantities
+from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, csv_sheet, field, make_sheet
 from robustmd.runs import files
-from robustmd.runs.run import Problem, Run
+from robustmd.runs.run import Run
 
 PARTS = ("training", "adversary", "data", "measurement")
 ComputeRows = Sequence[Any]  # see `compute_rows`
@@ -44,16 +43,15 @@ class RunEntry(NamedTuple):
         return Cell(seconds_text(total_seconds(self.run)), (total_seconds(self.run),))
 
 
-def section_entries(section: Section, others: Iterable[Problem] = ()) -> tuple[RunEntry, ...]:
-    """Those on one table's domains, by row and seed, those without a row at the end; `others` are
-    left out of it too, such as runs that are there twice."""
+def section_entries(section: Section) -> tuple[RunEntry, ...]:
+    """Those on one table's domains, by row and seed, those that are in no row at the end."""
     labels = {p.path: group.label for group in section.groups for p in group.unfinished}
     found = [
         RunEntry(run.path, group.label, run.seed, run)
         for group in section.groups
         for run in group.runs
     ]
-    for one in (*section.unfinished, *others):
+    for one in (*section.unfinished, *section.twice):
         label = labels.get(one.path) or (one.run.label if one.run else NOTHING)
         found.append(RunEntry(one.path, label, seed_of(one), one.run, one.reason))
     return tuple(found)
@@ -90,58 +88,31 @@ def _links(folder: Path, out: Path) -> tuple[tuple[str, str], ...]:
     return tuple((name.partition(".")[0], f"{there}/{name}") for name in names)
 
 
-class _Line(NamedTuple):
-    """One run in one row of the table."""
-
-    label: str
-    selected: Selected
-    quantities: Sequence[Quantity]
-
-    @property
-    def split(self) -> str:
-        """Of the last column: the test set, or that of the averaged model."""
-        return self.quantities[-1].split
-
-
 def runs_sheet(section: Section) -> Sheet:
     """For a CSV file, from a mean back to metrics.csv: one line a run, the values that the mean is
     of, and the iterations whose measurements they are."""
     columns = table_quantities(section.domains, section.runs)
-    lines = (
-        _Line(label, selected, quantities)
-        for group in section.groups
-        for label, quantities in measured_as(group, columns)
-        for selected in group.selected
-    )
-
-    def value(place: int) -> Field:
-        name = columns[place].name
-        return field(None, lambda one: one.quantities[place].of(one.selected), name)
-
-    def iterations(one: _Line) -> str:
-        return " ".join(map(str, one.selected.iterations(one.split)))
-
-    worst = field(None, lambda one: one.selected.worst_domain(one.split), "worst_domain")
-    fields = [
-        field(None, lambda one: one.selected.run.place, "path"),
-        field(None, lambda one: one.label, "method"),
-        field(None, lambda one: one.selected.seed, "seed"),
-        field(None, iterations, "iterations"),
-        *map(value, range(len(columns))),
-        *([worst] if is_many(section.domains) else []),
-        field(None, lambda one: "; ".join(said(one.selected.run, "warnings")), "warnings"),
-    ]
-    return make_sheet(f"runs of {section.data}", lines, fields)
+    rows: list[dict[str, object]] = []
+    for group in section.groups:
+        for label, quantities in measured_as(group, columns):
+            split = quantities[-1].split  # the test set, or that of the averaged model
+            for one in group.selected:
+                row = {"path": one.run.place, "method": label, "seed": one.seed}
+                row["iterations"] = " ".join(map(str, one.iterations(split)))
+                row |= {c.name: own.of(one) for c, own in zip(columns, quantities, strict=True)}
+                if is_many(section.domains):
+                    row["worst_domain"] = one.worst_domain(split)
+                rows.append(row | {"warnings": "; ".join(said(one.run, "warnings"))})
+    return csv_sheet(f"runs of {section.data}", rows)
 
 
-def compute_rows(section: Section, twice: Iterable[Run] = ()) -> ComputeRows:
+def compute_rows(section: Section) -> ComputeRows:
     """A row for each method and device, in the order of the table: `label`, `device`, how many are
     `finished` and `unfinished`, seconds of all, and of `PARTS`, where training includes adversary.
-    `is_complete`: every run has written down its times; otherwise they are at least this. `twice`:
-    finished runs that are left out of the section because they are there twice.
+    `is_complete`: every run has written down its times; otherwise they are at least this.
     """
-    lost = [problem.run for problem in section.unfinished if problem.run is not None]
-    runs = {run.path: run for run in (*section.runs, *twice, *lost)}.values()
+    beside = (problem.run for problem in (*section.twice, *section.unfinished))
+    runs = (*section.runs, *filter(None, beside))
     frame = pd.DataFrame([_facts(run) for run in runs])
     rows = frame.groupby(["label", "device"], sort=False)
     found = rows.sum().assign(is_complete=rows["is_complete"].all()).reset_index()

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from robustmd.console import make_console
 from robustmd.report.compare import TreeComparison, compare_lines
-from robustmd.report.content import Report, problems_sheet
-from robustmd.report.names import clean, domains_text
+from robustmd.report.content import Report
+from robustmd.report.names import clean
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.renderers import to_terminal
 from robustmd.report.sheet import WARNED, Sheet
@@ -28,15 +28,14 @@ def show(report: Report, stream: TextIO) -> None:
     for kept_out in report.leave_one_out:
         _block(console, f"{kept_out.section.data}: leave one domain out", [kept_out.worst_first])
     for one in report.sections:
-        title = f"{one.section.data}: {domains_text(one.section.domains)}"
-        _block(console, title, [_accuracies(one.table)])
+        _block(console, one.section.title, [_accuracies(one.table)])
         _print(console, [one.front.answer, ""] if one.front else [])
         for title, sheets in one.parts.items():
             _block(console, title, [replace(sheet, caption="") for sheet in sheets])
     if report.problems:
         title = f"Left out or remarked on: {len(report.problems)}"
         first = replace(report, problems=report.problems[:SHOWN_PROBLEMS])
-        _block(console, title, [problems_sheet(first)])
+        _block(console, title, [first.left_out])
     _print(console, [f"Page: {report.html}", f"Text: {report.page}"])
 
 
