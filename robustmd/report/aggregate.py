@@ -46,11 +46,11 @@ class Group:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        return tuple(one.seed for one in self.selected)
+        return tuple(one.run.seed for one in self.selected)
 
     def by_seed(self, quantity: Quantity) -> dict[int, float]:
         """The quantity's value in the run of each seed."""
-        return {one.seed: quantity.of(one) for one in self.selected}
+        return {one.run.seed: quantity.of(one) for one in self.selected}
 
     def estimate(self, quantity: Quantity) -> Estimate:
         """Mean and spread of the quantity over this group's seeds."""
@@ -192,7 +192,7 @@ def _groups(
     by_settings: dict[Settings, dict[int, Selected]] = defaultdict(dict)
     twice: list[Problem] = []
     for one in chosen:
-        first = by_settings[settings_of(one.run)].setdefault(one.seed, one).run
+        first = by_settings[settings_of(one.run)].setdefault(one.run.seed, one).run
         if first is not one.run:
             reason = f"same configuration and seed as {first.place}"
             twice.append(Problem(one.run.path, reason, "run", one.run))

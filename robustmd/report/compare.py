@@ -18,6 +18,7 @@ from robustmd.report.estimate import (
     estimate,
     estimate_cell,
     unpaired_difference,
+    value_text,
 )
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import (
@@ -209,10 +210,8 @@ def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
         return Cell(difference_text(one.quantity.metric, value), (value,))
 
     def spread(one: Pairing) -> Cell:
-        if one.spread is None:
-            return Cell(NOTHING, (None,))
-        text = difference_text(one.quantity.metric, one.spread).removeprefix("+")
-        return Cell(text, (one.spread,))
+        value = one.spread
+        return Cell(NOTHING if value is None else value_text(one.quantity.metric, value), (value,))
 
     def n(one: Pairing) -> Cell:
         paired = len(one.seeds) > 1
@@ -235,8 +234,7 @@ def pairings_sheet(found: Iterable[Pairing]) -> Sheet:
 
 def compare_markdown(found: TreeComparison) -> str:
     """The whole page."""
-    heads = enumerate(("what", "A", "B"))
-    fields = [field(head, itemgetter(place)) for place, head in heads]
+    fields = [field(head, itemgetter(place)) for place, head in enumerate(("what", "A", "B"))]
     environment = make_sheet("what they ran on", found.environment_differences, fields)
     rows = [
         (f"{data}: {label}", pairings_sheet(ones))

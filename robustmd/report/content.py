@@ -8,13 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from robustmd.errors import UserError
+from robustmd.report import domains_table, run_list
 from robustmd.report.aggregate import Section, sections
-from robustmd.report.domains_table import (
-    LeaveOneOut,
-    domains_sheet,
-    further_sheet,
-    leave_one_out,
-)
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.fair import Fair, choices_sheet, fair
 from robustmd.report.figures import FigureData
@@ -23,14 +18,6 @@ from robustmd.report.missing import Missing, missing_runs, missing_sheet
 from robustmd.report.names import clean
 from robustmd.report.paired import Comparison, comparisons, paired_sheet
 from robustmd.report.regret import regret_sheet, regrets
-from robustmd.report.run_list import (
-    ComputeRows,
-    RunEntry,
-    compute_rows,
-    compute_sheet,
-    runs_sheet,
-    section_entries,
-)
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.report.table import Table, build_table
@@ -54,9 +41,9 @@ class SectionReport:
     table: Table
     comparisons: tuple[Comparison, ...]
     regrets: pd.DataFrame
-    compute: ComputeRows
+    compute: run_list.ComputeRows
     missing: tuple[Missing, ...]
-    entries: tuple[RunEntry, ...]
+    entries: tuple[run_list.RunEntry, ...]
     fair: Fair | None = None
     front: Front | None = None
     further: Sheet | None = None
@@ -76,7 +63,7 @@ class SectionReport:
             "Missing": [missing_sheet(self.missing)] if self.missing else [],
             "Further metrics": [self.further] if self.further else [],
             "Regret of the adversary": [regret] if regret else [],
-            "Compute": [compute_sheet(self.compute)],
+            "Compute": [run_list.compute_sheet(self.compute)],
         }
         return {title: sheets for title, sheets in found.items() if sheets}
 
@@ -85,14 +72,14 @@ class SectionReport:
         """{file in the section's folder: the tables in it}."""
         found = {
             **table_files(self.table),
-            "runs.csv": [runs_sheet(self.section)],
-            "compute.csv": [compute_sheet(self.compute)],
+            "runs.csv": [run_list.runs_sheet(self.section)],
+            "compute.csv": [run_list.compute_sheet(self.compute)],
             **_in("paired", "md csv", self._paired),
             **_in("regret", "md csv", self._regret),
             **_in("metrics", "md tex csv", self.further),
         }
         if self.table.is_many:
-            found["domains.csv"] = [domains_sheet(self.section)]
+            found["domains.csv"] = [domains_table.domains_sheet(self.section)]
         if self.fair is not None:
             found["fair.md"] = self.fair.sheets
             found["fair.tex"] = self.fair.sheets[:2]
@@ -120,7 +107,7 @@ class Report:
     outputs: Path
     out: Path
     sections: tuple[SectionReport, ...]
-    leave_one_out: tuple[LeaveOneOut, ...]
+    leave_one_out: tuple[domains_table.LeaveOneOut, ...]
     problems: tuple[Problem, ...]
     files: tuple[Path, ...] = ()
 
@@ -181,7 +168,7 @@ def make_report(
         if data is None or problem.run is None or problem.run.data == data
     )
     made = tuple(map(report_on, found))
-    return Report(collection.outputs, out, made, leave_one_out(found), problems)
+    return Report(collection.outputs, out, made, domains_table.leave_one_out(found), problems)
 
 
 def report_on(section: Section) -> SectionReport:
@@ -191,12 +178,12 @@ def report_on(section: Section) -> SectionReport:
         build_table(section),
         comparisons(section),
         regrets(section),
-        compute_rows(section),
+        run_list.compute_rows(section),
         missing_runs(section),
-        section_entries(section),
+        run_list.section_entries(section),
         fair(section),
         front(section),
-        further_sheet(section),
+        domains_table.further_sheet(section),
     )
 
 

@@ -234,7 +234,7 @@ def chosen_text(one: Tuned) -> str:
         return ""
     seeds: dict[str, list[str]] = defaultdict(list)
     for choice in one.choices:
-        seeds[choice.configuration or "the only one"].append(str(choice.selected.seed))
+        seeds[choice.configuration or "the only one"].append(str(choice.selected.run.seed))
     said = (
         f"{name} (seed{'s' if len(of) > 1 else ''} {', '.join(of)})" for name, of in seeds.items()
     )
@@ -270,7 +270,7 @@ def choices_sheet(found: Fair) -> Sheet:
     rows = [
         {
             "method": one.label,
-            "seed": choice.selected.seed,
+            "seed": choice.selected.run.seed,
             "configuration": choice.configuration,
             "of": one.configurations,
             "worst_val_loss": choice.val_loss,

@@ -120,7 +120,7 @@ def compared(group: Group, reference: Group, quantity: Quantity) -> Comparison |
         return None
     paired = [ours - theirs for ours, theirs in pairs.values()]
     mean = statistics.fmean(theirs for _, theirs in pairs.values())
-    runs = [one for one in (*group.selected, *reference.selected) if one.seed in pairs]
+    runs = [one for one in (*group.selected, *reference.selected) if one.run.seed in pairs]
     step = max(map(quantity.resolution, runs))
     names = group.label, reference.label, quantity, tuple(pairs)
     within = margin(quantity.metric, mean)

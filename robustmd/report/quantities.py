@@ -58,7 +58,7 @@ class Quantity:
     def _counts(self, run: Selected) -> list[int]:
         """What each domain counts in the mean, or in the adjusted one."""
         adjusted = self.over == "adjusted"
-        return [run.run.final["train"][d].examples if adjusted else 1 for d in run.domains]
+        return [run.run.final["train"][d].examples if adjusted else 1 for d in run.run.domains]
 
     def resolution(self, run: Selected) -> float:
         """What one example more or less changes in this run [points]; 0 for a loss, which is
@@ -68,7 +68,7 @@ class Quantity:
         if self.domain is not None or self.over in _WITHIN:
             return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
         counts = self._counts(run)
-        pairs = zip(counts, run.domains, strict=True)
+        pairs = zip(counts, run.run.domains, strict=True)
         return max(100.0 * n / sum(counts) / run.examples(self.split, d) for n, d in pairs)
 
     @property

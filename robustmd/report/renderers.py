@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from itertools import groupby
+from operator import attrgetter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -110,17 +111,12 @@ def to_terminal(sheet: Sheet) -> RichTable:
 def to_latex(sheet: Sheet) -> str:
     """A `table` environment; compiles in a document that has `\\usepackage{booktabs}` and is narrow
     enough for a page's width at K = 2 and, since they are summarised, for many domains."""
-    ours, theirs = (
-        [
-            line
-            for row in sheet.rows
-            if row.published == published
-            for line in _latex_row(sheet, row)
-        ]
-        for published in (False, True)
-    )
     title = rf"\emph{{Published ({latex(SOURCE)})}}"
     above = [r"\midrule", rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{{title}}} \\"]
+    body: list[str] = []
+    for published, rows in groupby(sheet.rows, key=attrgetter("published")):
+        body += above if published else []
+        body += [line for row in rows for line in _latex_row(sheet, row)]
     said = " ".join([r"$^\dagger$", *(latex(line) + "." for line in sheet.warnings)])
     lines = [
         r"% needs \usepackage{booktabs}",
@@ -132,8 +128,7 @@ def to_latex(sheet: Sheet) -> str:
         *_latex_groups(sheet.head),
         _latex_line(_latex_heading(column) for column in sheet.head),
         r"\midrule",
-        *ours,
-        *([*above, *theirs] if theirs else []),
+        *body,
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -183,8 +178,4 @@ def _latex_line(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-FILES: Mapping[str, Callable[[Sheet], str]] = {
-    "md": to_markdown,
-    "tex": to_latex,
-    "csv": to_csv,
-}
+FILES: Mapping[str, Callable[[Sheet], str]] = {"md": to_markdown, "tex": to_latex, "csv": to_csv}

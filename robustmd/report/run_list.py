@@ -97,7 +97,7 @@ def runs_sheet(section: Section) -> Sheet:
         for label, quantities in measured_as(group, columns):
             split = quantities[-1].split  # the test set, or that of the averaged model
             for one in group.selected:
-                row = {"path": one.run.place, "method": label, "seed": one.seed}
+                row = {"path": one.run.place, "method": label, "seed": one.run.seed}
                 row["iterations"] = " ".join(map(str, one.iterations(split)))
                 row |= {c.name: own.of(one) for c, own in zip(columns, quantities, strict=True)}
                 if is_many(section.domains):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from robustmd.metrics import BestBy, Better
+from robustmd.metrics import BestBy
 from robustmd.registry import METRICS, Metric
 from robustmd.report.names import clean
 from robustmd.runs import files
@@ -44,14 +44,6 @@ class Selected:
     unseen: "Selected | None" = None
 
     @property
-    def seed(self) -> int:
-        return self.run.seed
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        return self.run.domains
-
-    @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self._series)
 
@@ -74,14 +66,13 @@ class Selected:
 
     def worst_domain(self, split: str) -> str:
         """argmin_k Acc_k, the first of equals; argmax_k f_k where there is no accuracy."""
-        if self.run.are_numbers:
-            return self.domains[int(self.means("loss", split).argmax())]
-        return self.domains[int(self.means("accuracy", split).argmin())]
+        kind, worst = ("loss", np.argmax) if self.run.are_numbers else ("accuracy", np.argmin)
+        return self.run.domains[int(worst(self.means(kind, split)))]
 
     @cached_property
     def places(self) -> Mapping[str, int]:
         """{domain: its place}."""
-        return {name: place for place, name in enumerate(self.domains)}
+        return {name: place for place, name in enumerate(self.run.domains)}
 
     @cached_property
     def further(self) -> Mapping[str, np.ndarray]:
@@ -93,7 +84,7 @@ class Selected:
         """The smallest number of training examples of a domain that a selected measurement took
         while the last one took more; None where all took the whole set."""
         chosen = self._series["train"].examples
-        whole = [self.run.final["train"][name].examples for name in self.domains]
+        whole = [self.run.final["train"][name].examples for name in self.run.domains]
         return int(chosen.min()) if (chosen < np.array([whole])).any() else None
 
 
@@ -182,27 +173,20 @@ def _best(run: Run, by: BestBy, history: History, validation: str) -> dict[str, 
         return {}
     common = set.intersection(*(set(map(int, s.iterations)) for s in history.values())) - {0}
     candidates = history[validation].at(np.array(sorted(common), np.int64))
-    values, better = _values_by(run, candidates, validation, by)
-    costs = np.empty(0) if values is None else by.cost(values, better)
+    # registered here or, where its code is not here, as the run has it recorded
+    known = {one.name: one for one in (*further_metrics(run.summary), *METRICS.values())}
+    metric = known.get(by.metric)
+    if by.metric in MEASURED:
+        values: np.ndarray | None = candidates.values(by.metric)
+    else:
+        values = _further(run, validation, map(int, candidates.iterations)).get(by.metric)
+    if metric is None or values is None:
+        return {}
+    costs = by.cost(values, metric.better)
     if not np.isfinite(costs).any():
         return {}
     chosen = candidates.iterations[[int(costs.argmin())]]
     return {split: series.at(chosen) for split, series in history.items()}
-
-
-def _values_by(
-    run: Run, candidates: Series, split: str, by: BestBy
-) -> tuple[np.ndarray | None, Better]:
-    """[n, K] of the metric that measurements are chosen by, None where the run has none of it; and
-    which of its values are better, as it is registered here or as the run has it recorded."""
-    if by.metric in MEASURED:
-        return candidates.values(by.metric), METRICS[by.metric].better
-    recorded = {metric.name: metric for metric in further_metrics(run.summary)}
-    metric = METRICS.get(by.metric) or recorded.get(by.metric)
-    if metric is None:
-        return None, "smaller"
-    found = _further(run, split, map(int, candidates.iterations))
-    return found.get(by.metric), metric.better
 
 
 def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:
@@ -214,10 +198,7 @@ def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:
         found = about if isinstance(about, dict) else {}
         unit, better, decimals = (found.get(key) for key in ("unit", "better", "decimals"))
         if isinstance(unit, str) and better in ("smaller", "larger") and decimals in range(7):
-            metric = Metric(clean(name), clean(unit), better, int(decimals), _not_here)  # type: ignore[arg-type]
-            metrics.append(metric)
+            # `of` is not looked at: a report measures nothing
+            like = replace(METRICS["loss"], name=clean(name), unit=clean(unit))
+            metrics.append(replace(like, better=better, decimals=int(decimals)))
     return metrics
-
-
-def _not_here(logits: object, labels: object) -> float:
-    raise TypeError("a report measures nothing")

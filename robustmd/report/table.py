@@ -1,7 +1,7 @@
 """The paper's table of one data set: methods as rows, the published rows beneath."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from robustmd.metrics import tenth
@@ -31,7 +31,7 @@ class Row:
     seeds: tuple[int, ...]
     cells: tuple[Value, ...]
     published: bool = False
-    configurations: int = 1
+    configurations: int | None = 1
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     worst_domain: Cell = NO_DOMAIN
@@ -63,17 +63,8 @@ class Table:
             self.unseen if column.unseen else self.section.domains
         )
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """ "opt λ=0.01, kl: nearly all weight on svhn (3 of 5 runs)", for all rows."""
-        return self._said("warnings")
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What runs noted, each line once with the rows that it holds for."""
-        return self._said("notes")
-
     def _said(self, kind: Kind) -> tuple[str, ...]:
+        """ "opt λ=0.01, kl: nearly all weight on svhn (3 of 5 runs)": each line once."""
         rows: dict[str, list[str]] = defaultdict(list)
         for row in self.rows:
             for line in getattr(row, kind):
@@ -93,8 +84,8 @@ class Table:
             self.rows,
             _fields(self),
             caption=self.caption,
-            warnings=self.warnings,
-            notes=self.notes,
+            warnings=self._said("warnings"),
+            notes=self._said("notes"),
             letters=LETTERS.get(len(self.section.domains) or 1, "tiny"),
         )
         rows = (
@@ -129,7 +120,7 @@ def build_table(section: Section, about: str = "") -> Table:
     rows = [row for found in of_groups for row in found[: 1 if about else None]]
     for method, printed in () if about else published_rows(section.data, section.domains):
         unknown = (None,) * (len(columns) - len(printed))
-        rows.append(Row(method, (), (*printed, *unknown), published=True))
+        rows.append(Row(method, (), (*printed, *unknown), published=True, configurations=None))
     return Table(section, columns, tuple(rows), about)
 
 
@@ -162,19 +153,15 @@ def _worst_domain(group: Group, quantities: Sequence[Quantity]) -> Cell:
 
 def _fields(table: Table) -> list[Field]:
     """In the order of table.csv."""
-
-    def ours(value: Callable[[Row], object]) -> Callable[[Row], object]:
-        return lambda row: None if row.published else value(row)
-
-    names = ("worst_domain", "worst_in")
+    names, rule = ("worst_domain", "worst_in"), table.section.selection
     worst = field("worst domain", lambda row: row.worst_domain, *names, group="Worst domain")
     return [
         field("method", lambda row: row.label, "method"),
         field(None, lambda row: SOURCE if row.published else "this report", "source"),
-        field("n", ours(lambda row: len(row.seeds)), "n", kind="number", first="descending"),
-        field("cfg", ours(lambda row: row.configurations), "configurations", kind="number"),
+        field("n", lambda row: len(row.seeds) or None, "n", kind="number", first="descending"),
+        field("cfg", lambda row: row.configurations, "configurations", kind="number"),
         field(None, lambda row: " ".join(map(str, row.seeds)), "seeds"),
-        field(None, ours(lambda row: table.section.selection.name), "selection"),
+        field(None, lambda row: None if row.published else rule.name, "selection"),
         *(_number(table, place) for place in range(len(table.columns))),
         *([worst] if table.is_many else []),
     ]
