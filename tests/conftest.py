@@ -55,6 +55,7 @@ class OutputsBuilder:
         data: str = "toy",
         train: Mapping[str, Pair] | None = None,
         test: Mapping[str, Pair] | None = None,
+        also: Mapping[str, Mapping[str, Pair]] | None = None,
         curve: Sequence[Mapping[str, float]] = (),
         earlier: Sequence[Mapping[str, Mapping[str, Pair]]] = (),
         settings: Mapping[str, Any] | None = None,
@@ -69,8 +70,8 @@ class OutputsBuilder:
     ) -> Path:
         """One finished run.
 
-        `train` and `test` give each domain's final (loss, accuracy); `curve` the training losses of
-        earlier measurements, evenly spaced from iteration 0, or `earlier` whole measurements, each
+        `train` and `test` give each domain's final (loss, accuracy), `also` that of other splits, in
+        metrics.csv alone; `curve` the training losses of earlier measurements, evenly spaced from iteration 0, or `earlier` whole measurements, each
         {split: {domain: (loss, accuracy)}}, evenly spaced without 0; `settings` the method's keys;
         `training` changes training's; `extra` goes into summary.json last; `sizes` are the domains'
         examples in either split, 40 where not given; on the test sets of the domains `constant`
@@ -93,7 +94,7 @@ class OutputsBuilder:
         if unseen:
             config["data"]["unseen"] = list(unseen)
         (path / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), "utf-8")
-        splits = {"train": train, "test": test}
+        splits = {"train": train, "test": test, **(also or {})}
         self._metrics(path, splits, curve, earlier, iterations, sizes or {}, unseen)
         summary = _summary(config, train, test, iterations, unseen) | dict(extra or {})
         for domain in constant:

@@ -8,6 +8,7 @@ import pytest
 from robustmd.report import report
 from robustmd.report.aggregate import sections
 from robustmd.report.renderers import to_csv
+from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
 from robustmd.runs.reader import collect
 
@@ -16,6 +17,12 @@ from robustmd.runs.reader import collect
 def tables_only(monkeypatch):
     """A report without its figures, which take most of its time: for tests of what it says."""
     monkeypatch.setattr(report, "draw_all", lambda one: iter(()))
+
+
+@pytest.fixture
+def written(outputs, tmp_path, tables_only):
+    """Writes `report` of what lies in `outputs`, without figures, each time that it is called."""
+    return lambda **options: write_report(outputs.root, tmp_path / "report", **options)
 
 
 @pytest.fixture
@@ -32,5 +39,16 @@ def section_of(outputs):
 
 @pytest.fixture
 def csv_rows():
-    """What a table's CSV file says, a dict for each row."""
-    return lambda sheet: list(csv.DictReader(io.StringIO(to_csv(sheet))))
+    """What a table says as a CSV file, or such a file, a dict for each row."""
+
+    def read(sheet):
+        text = sheet.read_text("utf-8") if hasattr(sheet, "read_text") else to_csv(sheet)
+        return list(csv.DictReader(io.StringIO(text)))
+
+    return read
+
+
+@pytest.fixture
+def by_method(csv_rows):
+    """{method: its row} of a table with one each."""
+    return lambda sheet: {row["method"]: row for row in csv_rows(sheet)}

@@ -1,15 +1,10 @@
 """The fair protocol: what is chosen, by what, out of what; and what the budget says."""
 
-import csv
-import json
-
 import pytest
-import yaml
 
 from robustmd.report.fair import budget_sheet, fair
 from robustmd.report.quantities import WORST_TEST_ACCURACY
 from robustmd.report.renderers import to_markdown
-from robustmd.report.report import write_report
 
 
 def add(outputs, method, seed, lr, val, test, *, settings=None, status=None, validation=0.2):
@@ -21,25 +16,19 @@ def add(outputs, method, seed, lr, val, test, *, settings=None, status=None, val
         method,
         seed,
         test={"a": (0.5, test), "b": (0.1, 95.0)},
+        also={} if val is None else {"val": {"a": (val, 60.0), "b": (0.01, 60.0)}},
         settings=settings,
         training={"learning_rate": lr},
         folder=f"lr{lr}",
         extra=extra,
     )
-    config = yaml.safe_load((path / "config.yaml").read_text("utf-8"))
-    config["data"]["validation"] = validation
-    (path / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
-    if val is not None:
-        with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
-            stream.write(f"100,10.0,val,a,{val},60.0,8\n100,10.0,val,b,0.01,60.0,8\n")
-        summary = json.loads((path / "summary.json").read_text("utf-8"))
-        summary["final"]["val"] = {
-            "a": {"loss": val, "accuracy": 60.0, "examples": 8},
-            "b": {"loss": 0.01, "accuracy": 60.0, "examples": 8},
-        }
-        summary["worst"]["val"] = {"loss": val, "accuracy": 60.0}
-        (path / "summary.json").write_text(json.dumps(summary), "utf-8")
+    change(path, "validation: 0.0", f"validation: {validation}")
     return path
+
+
+def change(path, old, new):
+    config = path / "config.yaml"
+    config.write_text(config.read_text("utf-8").replace(old, new), "utf-8")
 
 
 def fill(outputs):
@@ -114,7 +103,7 @@ def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs,
         add(outputs, "opt", seed, 0.1, None, 10.0, settings={"lam": 1.0}, status=status)
         add(outputs, "opt", seed, 0.2, 0.8, 80.0, settings={"lam": 0.1})
     opt = by_label(fair_of())["opt"]
-    assert [choice.selected.seed for choice in opt.choices] == [0, 1, 2, 3]
+    assert [choice.selected.run.seed for choice in opt.choices] == [0, 1, 2, 3]
     assert (len(opt.tries), opt.tries["selected"].isna().sum()) == (10, 2)
     (said,) = opt.left_out
     assert said.startswith("seed 4 is not in it: 1 of 2 configurations")
@@ -161,27 +150,23 @@ def test_without_a_validation_split_or_with_one_method_it_is_no_protocol(
 def test_runs_on_other_ground_are_counted_and_left_out(outputs, fair_of):
     fill(outputs)
     path = add(outputs, "even", 7, 0.7, 0.1, 99.0)
-    config = yaml.safe_load((path / "config.yaml").read_text("utf-8"))
-    config["training"]["iterations"] = 99999
-    (path / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    change(path, "iterations: 100", "iterations: 99999")
     found = fair_of()
     assert found.others == 1
     assert by_label(found)["even"].configurations == 2
 
 
-@pytest.mark.usefixtures("tables_only")
-def test_it_is_on_the_pages_and_in_the_folder(outputs, tmp_path):
+def test_it_is_on_the_pages_and_in_the_folder(outputs, written, csv_rows):
     fill(outputs)
-    written = write_report(outputs.root, tmp_path / "report")
-    files = {path.name: path for path in written.files}
+    result = written()
+    files = {path.name: path for path in result.files}
     assert files.keys() > {"fair.md", "fair.tex", "fair.csv", "fair_choices.csv", "fair_paired.csv"}
     budget = r"even & 2 & 6 & 0 & 18 & learning\_rate=0.1 (seed 0); learning"
     assert budget in files["fair.tex"].read_text("utf-8")
-    with files["fair_choices.csv"].open(encoding="utf-8") as stream:
-        first, *others = csv.DictReader(stream)
+    first, *others = csv_rows(files["fair_choices.csv"])
     assert (first["path"], first["of"], len(others)) == ("toy/even/lr0.1/seed=0", "2", 5)
     assert float(first["worst_val_loss"]) == 0.3
-    assert "### The fair protocol" in written.page.read_text("utf-8")
-    html = written.html.read_text("utf-8")
+    assert "### The fair protocol" in result.page.read_text("utf-8")
+    html = result.html.read_text("utf-8")
     assert "<h3>The fair protocol</h3>" in html
     assert "learning_rate=0.1 (seed 0); learning_rate=0.2 (seeds 1, 2)" in html

@@ -1,11 +1,8 @@
 """Metrics beside loss and accuracy: the table equals what the runs' files say, by hand."""
 
-import csv
 import json
 
 import pytest
-
-from robustmd.report.report import write_report
 
 ABOUT = {
     "ece": {"unit": "", "better": "smaller", "decimals": 3},
@@ -27,26 +24,22 @@ def measured(outputs, method, seed, values, about=ABOUT):
     return path
 
 
-def rows_of(tmp_path):
-    with (tmp_path / "report" / "toy" / "metrics.csv").open() as stream:
-        return {(row["method"], row["metric"]): row for row in csv.DictReader(stream)}
-
-
-@pytest.mark.usefixtures("tables_only")
-def test_the_worst_is_taken_within_each_run_by_what_is_better(outputs, tmp_path):
+def test_the_worst_is_taken_within_each_run_by_what_is_better(outputs, written, csv_rows):
     measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}, "top2": {"a": 90, "b": 70}})
     measured(outputs, "even", 1, {"ece": {"a": 0.5, "b": 0.1}, "top2": {"a": 60, "b": 80}})
     outputs.run("opt", 0)  # which measured none of them
     outputs.run("opt", 1)
-    write_report(outputs.root, tmp_path / "report")
-    rows = rows_of(tmp_path)
-    assert set(rows) == {("even", "ece"), ("even", "top2")}
-    ece, top2 = rows["even", "ece"], rows["even", "top2"]
+    result = written()
+    ece, top2 = csv_rows(result.out / "toy" / "metrics.csv")
+    assert [(row["method"], row["metric"]) for row in (ece, top2)] == [
+        ("even", "ece"),
+        ("even", "top2"),
+    ]
     assert float(ece["a_mean"]) == pytest.approx(0.3)
     assert float(ece["worst_mean"]) == pytest.approx((0.3 + 0.5) / 2)
     assert float(top2["worst_mean"]) == pytest.approx((70 + 60) / 2)
     assert float(top2["worst_std"]) == pytest.approx(50**0.5)
-    text = (tmp_path / "report" / "README.md").read_text()
+    text = result.page.read_text()
     assert "### Further metrics" in text
     assert "| even | 2 | top2 | % |" in text
 
@@ -60,18 +53,15 @@ def test_the_worst_is_taken_within_each_run_by_what_is_better(outputs, tmp_path)
         [1],
     ],
 )
-@pytest.mark.usefixtures("tables_only")
-def test_what_a_record_says_wrongly_of_a_metric_makes_no_row(outputs, tmp_path, about):
+def test_what_a_record_says_wrongly_of_a_metric_makes_no_row(outputs, written, about):
     measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}}, about)
-    write_report(outputs.root, tmp_path / "report")
-    assert not (tmp_path / "report" / "toy" / "metrics.csv").exists()
+    assert not (written().out / "toy" / "metrics.csv").exists()
 
 
 @pytest.mark.parametrize(
     ("targets", "beside"), [("classes", "beside loss and accuracy,"), ("numbers", "beside loss,")]
 )
-@pytest.mark.usefixtures("tables_only")
-def test_the_caption_says_what_else_is_measured(outputs, tmp_path, targets, beside):
+def test_the_caption_says_what_else_is_measured(outputs, written, targets, beside):
     path = measured(outputs, "even", 0, {"ece": {"a": 0.1, "b": 0.3}})
     if targets == "numbers":
         rows = [line.split(",") for line in (path / "metrics.csv").read_text().splitlines()]
@@ -80,5 +70,5 @@ def test_the_caption_says_what_else_is_measured(outputs, tmp_path, targets, besi
     summary = json.loads((path / "summary.json").read_text())
     summary["loss"] = {"name": "squared error", "unit": "", "targets": targets}
     (path / "summary.json").write_text(json.dumps(summary))
-    page = write_report(outputs.root, tmp_path / "report").page.read_text()
+    page = written().page.read_text()
     assert f"what runs measured {beside} on the test sets" in page

@@ -1,6 +1,5 @@
 """The committed runs give the committed tables, and the hand-computed values stand in them."""
 
-import csv
 import os
 import shutil
 from pathlib import Path
@@ -35,11 +34,6 @@ def shown(result):
     return summary_text(result).replace(str(result.out), "report")
 
 
-def rows(path, key="method"):
-    with path.open(encoding="utf-8", newline="") as stream:
-        return {row[key]: row for row in csv.DictReader(stream)}
-
-
 def test_the_tables_are_those_committed(result):
     made = tables_of(result)
     if os.environ.get("ROBUSTMD_WRITE_GOLDEN"):
@@ -58,10 +52,10 @@ def test_the_tables_are_those_committed(result):
 
 @pytest.mark.parametrize(("kind", "text"), [("std", "5.29"), ("sem", "3.06"), ("ci95", "13.14")])
 @pytest.mark.usefixtures("tables_only")
-def test_worst_accuracies_80_82_90(kind, text, tmp_path):
+def test_worst_accuracies_80_82_90(kind, text, tmp_path, by_method):
     result = write_report(RUNS, tmp_path / "report", "digits", spread=kind)
     folder = tmp_path / "report" / "digits"
-    even = rows(folder / "table.csv")["even"]
+    even = by_method(folder / "table.csv")["even"]
     assert float(even["worst_test_accuracy_mean"]) == 84.0
     assert f"{float(even[f'worst_test_accuracy_{kind}']):.2f}" == text
     assert f"84.00 ± {text}" in (folder / "table.md").read_text("utf-8")
@@ -70,17 +64,17 @@ def test_worst_accuracies_80_82_90(kind, text, tmp_path):
     assert result.sections[0].section.spread == kind
 
 
-def test_domains_80_90_and_90_80_have_a_worst_of_80(result):
-    even = rows(result.out / "toy_1" / "table.csv")["even"]
+def test_domains_80_90_and_90_80_have_a_worst_of_80(result, by_method):
+    even = by_method(result.out / "toy_1" / "table.csv")["even"]
     assert float(even["worst_test_accuracy_mean"]) == 80.0
     assert float(even["a_test_accuracy_mean"]) == 85.0
     assert float(even["mean_test_accuracy_mean"]) == 85.0
 
 
 @pytest.mark.usefixtures("tables_only")
-def test_the_other_rule_gives_other_numbers_and_says_so(tmp_path):
+def test_the_other_rule_gives_other_numbers_and_says_so(tmp_path, by_method):
     result = write_report(RUNS, tmp_path / "report", "digits", selection=Selection("final"))
-    even = rows(tmp_path / "report" / "digits" / "table.csv")["even"]
+    even = by_method(result.out / "digits" / "table.csv")["even"]
     assert float(even["worst_test_accuracy_mean"]) == 88.0  # 84 + 4: the last step
     assert even["selection"] == "final"
     assert "Every value is of the final measurement" in result.sections[0].table.caption

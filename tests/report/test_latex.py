@@ -6,9 +6,6 @@ import subprocess
 
 import pytest
 
-from robustmd.report.report import write_report
-
-pytestmark = pytest.mark.usefixtures("tables_only")
 NAMES = ("a&b_<i>", "[x] ^~\\ {", "日本 é", "*star", "%", "$#")
 DOCUMENT = (
     "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
@@ -17,7 +14,7 @@ DOCUMENT = (
 
 
 @pytest.fixture
-def table(outputs, tmp_path):
+def table(outputs, written):
     """table.tex of rows with every hostile name, two seeds, a warning, and the published rows."""
     domains = {"mnist": (0.1, 90.0), "svhn": (0.1, 91.0)}
     for name in NAMES:
@@ -25,8 +22,7 @@ def table(outputs, tmp_path):
     for seed in (0, 1):
         extra = {"warnings": ["50 % of all_weight & more"]}
         outputs.run("even", seed, data="digits", train=domains, extra=extra)
-    write_report(outputs.root, tmp_path / "report")
-    return (tmp_path / "report" / "digits" / "table.tex").read_text("utf-8")
+    return (written().out / "digits" / "table.tex").read_text("utf-8")
 
 
 def test_every_row_has_as_many_cells_as_there_are_columns(table):

@@ -55,7 +55,7 @@ def test_rows_that_warn_of_the_same_share_a_line(outputs, section_of):
         said = ["weights drift"] if method != "opt" else ["weights drift", "stuck"]
         outputs.run(method, extra={"warnings": said})
     table = build_table(section_of())
-    assert table.warnings == (
+    assert table.sheet.warnings == (
         "even, opt, kl: weights drift (1 of 1 run)",
         "opt: stuck (1 of 1 run)",
     )

@@ -7,15 +7,18 @@ import pytest
 from hydra import compose, initialize_config_module
 
 from robustmd.report.missing import command_for
-from robustmd.report.report import write_report
 from robustmd.runs.reader import collect
 
-pytestmark = pytest.mark.usefixtures("tables_only")
 
+@pytest.fixture
+def reported(written):
+    """(the first table's report, all of it)."""
 
-def report_of(outputs, tmp_path):
-    result = write_report(outputs.root, tmp_path / "report")
-    return result.sections[0], result
+    def made():
+        result = written()
+        return result.sections[0], result
+
+    return made
 
 
 def environment(path, **values):
@@ -23,17 +26,17 @@ def environment(path, **values):
     file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | values), "utf-8")
 
 
-def test_seeds_that_a_row_lacks_come_with_their_command(outputs, tmp_path):
+def test_seeds_that_a_row_lacks_come_with_their_command(outputs, reported):
     for seed in (0, 1, 2):
         outputs.run("even", seed)
     outputs.run("opt", 1)
-    section, _ = report_of(outputs, tmp_path)
+    section, _ = reported()
     (missing,) = section.missing
     assert (missing.label, missing.seeds, missing.reason) == ("opt", (0, 2), "not run")
     assert missing.command == "robustmd train -m method=opt data=toy seed=0,2"
 
 
-def test_unfinished_runs_go_on_by_their_own_command(outputs, tmp_path):
+def test_unfinished_runs_go_on_by_their_own_command(outputs, reported):
     outputs.run("even", 0)
     stopped = {"status": "interrupted", "iterations_done": 40}
     outputs.run("even", 1, extra=stopped)
@@ -41,24 +44,20 @@ def test_unfinished_runs_go_on_by_their_own_command(outputs, tmp_path):
     environment(path, overrides=["method=opt", "data=toy", "method.lam=9", "seed=0"])
     outputs.run("opt", 0, settings={"lam": 1.0}, folder="1")
     outputs.run("opt", 1, settings={"lam": 1.0}, folder="1")
-    section, _ = report_of(outputs, tmp_path)
+    section, _ = reported()
     found = [(m.label, m.seeds, m.command) for m in section.missing]
     assert found == [
         ("even", (1,), "robustmd train method=even data=toy seed=1"),
-        (
-            "opt λ=9",
-            (0,),
-            "robustmd train method=opt data=toy method.lam=9 seed=0",
-        ),
+        ("opt λ=9", (0,), "robustmd train method=opt data=toy method.lam=9 seed=0"),
     ]
 
 
-def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, tmp_path):
+def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, reported):
     for seed in (0, 1):
         outputs.run("even", seed)
     cut = outputs.root / "toy" / "even" / "00000000" / "seed=1" / "summary.json"
     cut.write_text(cut.read_text("utf-8")[:50], "utf-8")
-    section, _ = report_of(outputs, tmp_path)
+    section, _ = reported()
     (missing,) = section.missing
     assert (missing.label, missing.seeds) == ("even", (1,))
     assert missing.reason.startswith("summary.json is not valid JSON")
@@ -66,11 +65,11 @@ def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, tm
     assert (entry.path, entry.seed, entry.label) == (cut.parent, 1, "even")
 
 
-def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, tmp_path):
+def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, reported):
     outputs.run("even", 0)
     path = outputs.run("even", 1) / "metrics.csv"
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
-    section, _ = report_of(outputs, tmp_path)
+    section, _ = reported()
     assert section.missing[0].command.endswith("seed=1 force=true")
 
 
@@ -112,7 +111,7 @@ def test_paths_are_quoted_for_hydra_and_the_shell(outputs, value, text):
     assert not any(word.startswith("paths.cache") for word in words)
 
 
-def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, tmp_path):
+def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, reported):
     spent = {"training": 10.0, "adversary": 1.0, "data": 2.0, "measurement": 3.0}
     outputs.run("even", 0, extra={"seconds": {**spent, "total": 20.0}})
     outputs.run("even", 1, extra={"seconds": {**spent, "total": 22.0}})
@@ -120,7 +119,7 @@ def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, tmp_path):
     environment(failed, device="Some GPU")
     outputs.run("opt", 0, extra={"status": "failed", "seconds": {"total": 5.0, "data": "x"}})
     outputs.run("opt", 1, extra={"seconds": None})
-    section, result = report_of(outputs, tmp_path)
+    section, result = reported()
     found = [(c.label, c.device, c.finished, c.unfinished, c.seconds) for c in section.compute]
     assert found == [
         ("even", "cpu", 2, 0, 42.0),
@@ -132,14 +131,14 @@ def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, tmp_path):
     assert "| opt | cpu | 1 | 1 | ≥ 5.0 |" in page
 
 
-def test_every_run_directory_is_an_entry(outputs, tmp_path):
+def test_every_run_directory_is_an_entry(outputs, reported):
     outputs.run("even", 0)
     for folder, lam in (("1", 0.1), ("2", 1.0)):
         outputs.run("opt", 0, settings={"lam": lam}, folder=folder)
     outputs.run("opt", 1, settings={"lam": 1.0}, folder="2", extra={"status": "diverged"})
     outputs.run("even", 0, folder="twice")
     outputs.run("even", 0, data="other", extra={"status": "failed"})
-    section, result = report_of(outputs, tmp_path)
+    section, result = reported()
     found = {
         (e.path.relative_to(outputs.root).as_posix(), e.status, e.reason.partition(" ")[0])
         for e in section.entries
@@ -154,12 +153,12 @@ def test_every_run_directory_is_an_entry(outputs, tmp_path):
     assert "other/even/00000000/seed=0" in result.html.read_text("utf-8")  # of no table
 
 
-def test_where_a_record_makes_no_command_the_reason_stands_in_its_place(outputs, tmp_path):
+def test_where_a_record_makes_no_command_the_reason_stands_in_its_place(outputs, reported):
     outputs.run("even", 0)
     path = outputs.run("even", 1, extra={"status": "failed"})
     hostile = "+hydra.callbacks.x={_target_: pandas.read_pickle, filepath_or_buffer: p.pkl}"
     environment(path, overrides=["method=even", "data=toy", hostile])
-    section, result = report_of(outputs, tmp_path)
+    section, result = reported()
     (gap,) = section.missing
     assert gap.command.startswith("not known: +hydra.callbacks.x=")
     for page in (result.page, result.html):

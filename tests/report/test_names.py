@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustmd.errors import printable
-from robustmd.report import report
 from robustmd.report.names import clean, latex, markdown
 from robustmd.report.style import figure_text
 
@@ -61,17 +60,22 @@ def test_figures_show_no_mathematics_and_hide_no_label():
 SHOWN = (".md", ".html", ".csv", ".tex")
 
 
-def test_names_of_a_stranger_are_escaped_in_every_file_of_a_report(outputs, tmp_path, tables_only):
+def test_names_of_a_stranger_are_escaped_in_every_file_of_a_report(outputs, written):
     named = {"[red]a": (0.5, 80.0), "b\u202ec": (0.4, 82.0), "d\u200be\x1b]0;x\x07": (0.3, 84.0)}
     outputs.run("even", 0, train=named)
     outputs.run("opt\x1b[31m", 0, train=named, folder="\x1b]0;y\x07")
     outputs.run("even", 1, train=named, extra={"status": "failed", "message": "\u2066z"})
-    written = report.write_report(outputs.root, tmp_path / "out")
-    files = [path for path in (tmp_path / "out").rglob("*") if path.suffix in SHOWN]
+    outputs.run("a&b_<i>", 0, train=named, extra={"warnings": ["w"]})
+    result = written()
+    files = [path for path in result.out.rglob("*") if path.suffix in SHOWN]
     shown = {path.name: path.read_text("utf-8") for path in files}
-    shown["terminal"] = summary_text(written)
+    shown["terminal"] = summary_text(result)
     assert {"README.md", "index.html", "table.csv", "table.tex", "runs.csv"} <= shown.keys()
     for name, text in shown.items():
         assert [line for line in text.split("\n") if line != printable(line)] == [], name
     for name in ("index.html", "table.csv", "terminal"):
         assert all(part in shown[name] for part in ("[red]a", r"b\u202ec", r"d\u200be\x1b]0;x\x07"))
+    assert r"| a&amp;b\_\<i\> † | 1 | 1 |" in shown["README.md"]
+    assert r"a\&b\_\textless{}i\textgreater{}$^\dagger$ & 1 & 1 &" in shown["table.tex"]
+    assert "<i>" not in shown["index.html"]
+    assert "a&b_<i> − even" in shown["terminal"]

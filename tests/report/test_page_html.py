@@ -127,23 +127,23 @@ def test_every_run_opens_to_its_curves_config_and_log(report):
     assert "line 10" not in logged[0]
 
 
-def test_of_very_many_runs_the_first_open(outputs, tmp_path, monkeypatch, tables_only):
-    monkeypatch.setitem(page._VALUES, "MOST_OPEN", 2)
+def test_of_very_many_runs_the_first_open(outputs, monkeypatch, written):
+    monkeypatch.setattr(page, "MOST_OPEN", 2)
     for seed in range(3):
         outputs.run("even", seed)
-    text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")
+    text = written().html.read_text("utf-8")
     assert text.count('<details class="run"') == 2
     assert text.count("/seed=2</code>") == 1  # the list has them all
 
 
-def test_a_report_names_the_experiments_of_its_runs(outputs, tmp_path, tables_only):
+def test_a_report_names_the_experiments_of_its_runs(outputs, written):
     for method, name in (("even", "table"), ("opt", EVIL), ("kl", None)):
         path = outputs.run(method) / "environment.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"experiment": name}))
-    written = write_report(outputs.root, tmp_path / "report")
-    said = "".join(Page(written.html.read_text("utf-8")).words)
+    result = written()
+    said = "".join(Page(result.html.read_text("utf-8")).words)
     assert f"Experiments: table (runs: 1), {EVIL} (runs: 1), none (runs: 1)." in said
-    assert re.search(r"\|\s*row\s*\|\s*experiment\s*\|", written.page.read_text("utf-8"))
+    assert re.search(r"\|\s*row\s*\|\s*experiment\s*\|", result.page.read_text("utf-8"))
 
 
 def test_every_link_leads_somewhere(report):
@@ -182,13 +182,11 @@ def test_worst_columns_first_and_headings_sort(report):
     assert headings[:8] == ["method", *tested, "n", "cfg", "worst acc_tr"]
 
 
-def test_the_licences_are_printed(outputs, tmp_path):
+def test_the_licences_are_printed(outputs, written):
     outputs.run(extra={"licences": {"a": "research", "b": "non-commercial use only"}})
-    text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")
-    assert (
-        "<li>non-commercial use only: b; no example images: it does not let them be shown</li>"
-        in text
-    )
+    text = written().html.read_text("utf-8")
+    said = "non-commercial use only: b; no example images: it does not let them be shown"
+    assert f"<li>{said}</li>" in text
 
 
 @pytest.mark.parametrize(

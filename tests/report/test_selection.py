@@ -27,20 +27,15 @@ def measurement(a, b, val=None):
     }
 
 
-def run_of(outputs, *measurements, seed=0):
+def run_of(outputs, *measurements):
     """One run with these measurements, the last after the last iteration."""
     *earlier, last = measurements
-    path = outputs.run(seed=seed, earlier=earlier, train=last["train"], test=last["test"])
-    if "val" in last:
-        with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
-            for domain, (loss, accuracy) in last["val"].items():
-                stream.write(f"100,10.0,val,{domain},{loss},{accuracy},40\n")
-    return path
+    return outputs.run(earlier=earlier, train=last["train"], test=last["test"], also=last)
 
 
-def selected(outputs, name):
+def selected(outputs, name, by="worst_loss"):
     (run,) = collect(outputs.root).runs
-    return Selection(name).select(run)
+    return Selection(name, BestBy.of(by)).select(run)
 
 
 def test_final_is_the_last_measurement(outputs):
@@ -105,16 +100,14 @@ def test_best_val_goes_by_any_metric_and_reducer(outputs, by, iteration):
     )
     rows = [f"{t},val,{d},ece,{e}\n" for t, e in ((33, 0.3), (66, 0.2), (100, 0.1)) for d in "ab"]
     (path / "measures.csv").write_text("iteration,split,domain,metric,value\n" + "".join(rows))
-    (run,) = collect(outputs.root).runs
-    rule = Selection("best-val", BestBy.of(by))
-    assert rule.select(run).iterations("test") == (iteration,)
-    assert Selection("best-val", BestBy.of("mean_macro_f1")).select(run) is None
+    assert selected(outputs, "best-val", by).iterations("test") == (iteration,)
+    assert selected(outputs, "best-val", "mean_macro_f1") is None
 
 
-def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_path):
+def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_path, written):
     run_of(outputs, measurement(60, 70, val=(70, 80)), measurement(61, 71, val=(60, 80)))
     outputs.run("opt", 0)
-    result = write_report(outputs.root, tmp_path / "r", selection=Selection("best-val"))
+    result = written(selection=Selection("best-val"))
     assert [row.label for row in result.sections[0].table.rows] == ["even"]
     (problem,) = result.problems
     assert problem.reason.startswith("--select best-val needs a validation split")
@@ -126,20 +119,21 @@ def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_pat
 
 
 def test_the_averaged_model_is_selected_by_its_own_measurements(outputs):
-    path = run_of(outputs, measurement(60, 70), measurement(61, 71))
-    with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
-        for t, accuracy in ((50, 40), (100, 80)):
-            for split in ("train_averaged", "test_averaged"):
-                stream.writelines(f"{t},1.0,{split},{d},0.5,{accuracy},40\n" for d in "ab")
+    first, last = (
+        measurement(own, own + 10)
+        | dict.fromkeys(("train_averaged", "test_averaged"), dict.fromkeys("ab", (0.5, averaged)))
+        for own, averaged in ((60, 40), (61, 80))
+    )
+    run_of(outputs, first, last)
     one = selected(outputs, "last5")
     of_average = replace(WORST_TEST_ACCURACY, split="test_averaged")
     assert of_average.of(one) == 60.0
     assert WORST_TEST_ACCURACY.of(one) == 60.5
 
 
-def test_a_part_of_the_training_set_is_said_in_the_caption(outputs, tmp_path):
+def test_a_part_of_the_training_set_is_said_in_the_caption(outputs, written):
     run_of(outputs, measurement(60, 70), measurement(61, 71))
-    caption = write_report(outputs.root, tmp_path / "1").sections[0].table.caption
+    caption = written().sections[0].table.caption
     assert "a fixed random part of the training set (from 20 examples a domain)" in caption
-    final = write_report(outputs.root, tmp_path / "2", selection=Selection("final"))
+    final = written(selection=Selection("final"))
     assert "random part" not in final.sections[0].table.caption

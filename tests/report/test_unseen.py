@@ -1,9 +1,10 @@
 """Domains kept out of training are in no mean, worst case or choice, and stand apart."""
 
-import csv
 import json
 import statistics
+from itertools import product
 
+import pandas as pd
 import pytest
 
 from robustmd.report.aggregate import sections
@@ -11,7 +12,6 @@ from robustmd.report.content import report_on
 from robustmd.report.domains_table import leave_one_out
 from robustmd.report.figures import losses
 from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
-from robustmd.report.report import write_report
 from robustmd.report.selection import Selection
 from robustmd.runs.listing import list_runs
 from robustmd.runs.reader import collect
@@ -23,63 +23,38 @@ METHODS = ("even", "opt")
 
 def measurement(method, seed, at):
     """Another number for every domain, split, method, seed and time; the unseen are far worse."""
-    measured = {}
-    for place, split in enumerate(("train", "val", "test")):
-        measured[split] = {
-            domain: (
-                0.1 * k + 0.01 * seed + abs(at - 1.7) + 0.02 * place + 30 * (domain == "sketch"),
-                60.0
-                + 5 * k
-                + seed
-                + 3 * at
-                - place
-                + 2 * (method == "opt")
-                - 40 * (domain == "sketch"),
-            )
+    loss, accuracy = 0.01 * seed + abs(at - 1.7), 60.0 + seed + 3 * at + 2 * (method == "opt")
+    far = {"sketch": (30, -40)}
+    return {
+        split: {
+            domain: (loss + 0.1 * k + 0.02 * place + worse, accuracy + 5 * k - place + lower)
             for k, domain in enumerate(DOMAINS)
+            for worse, lower in [far.get(domain, (0, 0))]
         }
-    return measured
+        for place, split in enumerate(("train", "val", "test"))
+    }
 
 
 @pytest.fixture
 def runs(outputs):
     """Two methods, two seeds, sketch kept out, three measurements of train, val and test."""
-    for method in METHODS:
-        for seed in (0, 1):
-            *earlier, last = (measurement(method, seed, at) for at in (1, 2, 3))
-            final = {"train": last["train"], "test": last["test"]}
-            path = outputs.run(
-                method, seed, data="folder", earlier=earlier, unseen=["sketch"], **final
-            )
-            with (path / "metrics.csv").open("a", encoding="utf-8") as stream:
-                for domain, (loss, accuracy) in last["val"].items():
-                    stream.write(f"100,10.0,val,{domain},{loss},{accuracy},40\n")
+    for method, seed in product(METHODS, (0, 1)):
+        *earlier, last = (measurement(method, seed, at) for at in (1, 2, 3))
+        measured = {"earlier": earlier, "train": last["train"], "test": last["test"], "also": last}
+        outputs.run(method, seed, data="folder", unseen=["sketch"], **measured)
     return outputs
 
 
 def by_hand(path, split, column, over, domains=TRAINED):
     """[worst or mean over the domains, of every measurement of metrics.csv]."""
-    with (path / "metrics.csv").open(encoding="utf-8", newline="") as stream:
-        rows = [r for r in csv.DictReader(stream) if r["split"] == split]
-    times = dict.fromkeys(row["iteration"] for row in rows)
-    return [
-        over(
-            float(row[column])
-            for row in rows
-            if row["iteration"] == time and row["domain"] in domains
-        )
-        for time in times
-    ]
+    rows = pd.read_csv(path / "metrics.csv")
+    rows = rows[(rows["split"] == split) & rows["domain"].isin(domains)]
+    return [over(values) for _, values in rows.groupby("iteration")[column]]
 
 
-def table(path):
-    with path.open(encoding="utf-8", newline="") as stream:
-        return {row["method"]: row for row in csv.DictReader(stream)}
-
-
-def test_every_aggregate_is_over_the_domains_that_train(runs, tmp_path, tables_only):
-    write_report(runs.root, tmp_path / "report")
-    written = table(tmp_path / "report" / "folder-without-sketch" / "table.csv")
+def test_every_aggregate_is_over_the_domains_that_train(runs, written, by_method):
+    folder = written().out / "folder-without-sketch"
+    rows = by_method(folder / "table.csv")
     for method in METHODS:
         paths = [run.path for run in collect(runs.root).runs if run.method == method]
         for name, split, column, over, domains in (
@@ -90,18 +65,18 @@ def test_every_aggregate_is_over_the_domains_that_train(runs, tmp_path, tables_o
             ("unseen_sketch_test_accuracy", "test", "accuracy", min, ["sketch"]),
         ):
             values = [statistics.fmean(by_hand(p, split, column, over, domains)) for p in paths]
-            assert float(written[method][f"{name}_mean"]) == pytest.approx(statistics.fmean(values))
-            assert float(written[method][f"{name}_std"]) == pytest.approx(statistics.stdev(values))
+            assert float(rows[method][f"{name}_mean"]) == pytest.approx(statistics.fmean(values))
+            assert float(rows[method][f"{name}_std"]) == pytest.approx(statistics.stdev(values))
     (section,), _ = sections(collect(runs.root).runs)
     assert section.domains == TRAINED
-    differences = table(tmp_path / "report" / "folder-without-sketch" / "paired.csv")
+    differences = by_method(folder / "paired.csv")
     assert differences["opt"]["quantity"] == "test accuracy on photo, even's best domain"
 
 
-def test_tables_and_pages_name_the_unseen(runs, tmp_path, tables_only):
-    written = write_report(runs.root, tmp_path / "report")
-    folder = tmp_path / "report" / "folder-without-sketch"
-    for path in (folder / "table.md", folder / "table.tex", written.html, written.page):
+def test_tables_and_pages_name_the_unseen(runs, written):
+    result = written()
+    folder = result.out / "folder-without-sketch"
+    for path in (folder / "table.md", folder / "table.tex", result.html, result.page):
         text = path.read_text("utf-8")
         assert "sketch (unseen)" in text, path
         assert "orst trained" in text, path
@@ -193,7 +168,7 @@ def leave_out(outputs, accuracies, domains=DOMAINS, **changes):
         outputs.run(method, seed, data="folder", **kept_out, **changes)
 
 
-def test_leave_one_domain_out_over_the_seeds_that_have_all(outputs, tmp_path, tables_only):
+def test_leave_one_domain_out_over_the_seeds_that_have_all(outputs, written, by_method):
     """Worked by hand: opt's seed 2 lacks domains, oracle lacks some in every seed."""
     domains = (*DOMAINS, "cartoon")
     accuracies = {}
@@ -203,9 +178,9 @@ def test_leave_one_domain_out_over_the_seeds_that_have_all(outputs, tmp_path, ta
             accuracies["opt", seed, kept] = 61.0 + k
     accuracies |= {("opt", 2, "art"): 10.0, ("oracle", 0, "art"): 9.0, ("oracle", 1, "photo"): 9.0}
     leave_out(outputs, accuracies, domains)
-    written = write_report(outputs.root, tmp_path / "report")
-    folder = tmp_path / "report" / "folder-leave-one-out"
-    rows = table(folder / "table.csv")
+    result = written()
+    folder = result.out / "folder-leave-one-out"
+    rows = by_method(folder / "table.csv")
     assert list(rows) == ["even", "opt"]
     means = [float(rows["even"][f"unseen_{n}_test_accuracy_mean"]) for n in (*domains, "mean")]
     assert means == [52.0, 62.0, 72.0, 82.0, 67.0]
@@ -214,10 +189,9 @@ def test_leave_one_domain_out_over_the_seeds_that_have_all(outputs, tmp_path, ta
     assert float(rows["opt"]["unseen_art_test_accuracy_mean"]) == 61.0
     line = " | ".join(f"{mean} ± 2.83" for mean in ("52.00", "62.00", "72.00", "82.00", "67.00"))
     assert f"| even | 2 | 1 | {line} |" in (folder / "table.md").read_text("utf-8")
-    assert (
-        "even & 2 & 1 & 52.00 & 62.00 & 72.00 & 82.00 & 67.00" in (folder / "table.tex").read_text()
-    )
-    for page in (written.page, written.html):
+    tex = (folder / "table.tex").read_text()
+    assert "even & 2 & 1 & 52.00 & 62.00 & 72.00 & 82.00 & 67.00" in tex
+    for page in (result.page, result.html):
         assert "leave one domain out" in page.read_text("utf-8")
 
 
