@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from robustmd.report import page
+from robustmd.report import figures, page
+from robustmd.report.figures import examples
 from robustmd.report.page import policy
 from robustmd.report.renderers import html_templates, markdown_templates
 from robustmd.report.report import write_report
 
 EVIL = "a&b_<i>\"'</script><script>alert(1)</script>"
 MADE = pytest.StashKey()
+pytestmark = pytest.mark.filterwarnings("error")  # nor does drawing warn of anything
 VOID = {"meta", "link", "img"}
 
 
@@ -103,7 +105,8 @@ def test_every_figure_is_drawn_and_described(report):
     assert page.all("img") == []
 
 
-def test_a_picture_is_an_image_in_the_page(outputs, tmp_path):
+def test_a_picture_is_an_image_in_the_page(outputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "FIGURES", (examples.draw,))
     path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "CC BY 4.0"}})
     Image.new("RGB", (20, 10)).save(path / "examples.png")
     text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")

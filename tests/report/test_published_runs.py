@@ -1,6 +1,5 @@
 """The tables of README are those of the run records that are under version control."""
 
-import csv
 import re
 import runpy
 from pathlib import Path
@@ -8,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from robustmd.config.identity import config_hash, identity_of, number_changing
-from robustmd.report import report
-from robustmd.report.aggregate import sections
+from robustmd.report.aggregate import Section, sections
 from robustmd.report.paired import comparisons
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
+from robustmd.report.table import build_table
 from robustmd.runs.files import CONFIG, ENVIRONMENT
 from robustmd.runs.reader import collect
 from robustmd.runs.untrusted import read_record
@@ -20,26 +19,19 @@ ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "outputs" / "published"
 
 
+def tables(study: str) -> tuple[Section, ...]:
+    return sections(collect(PUBLISHED / study).runs)[0]
+
+
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[str]]]:
-    """data set -> row -> its numbers, as README writes them."""
-    out = tmp_path_factory.mktemp("report")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "draw_all", lambda one: iter(()))
-        report.write_report(PUBLISHED / "demo", out)
-    found: dict[str, dict[str, set[str]]] = {}
-    for path in out.glob("*/table.csv"):
-        with path.open(newline="") as file:
-            found[path.parent.name] = {row["method"]: written(row) for row in csv.DictReader(file)}
-    return found
-
-
-def written(row: dict[str, str]) -> set[str]:
-    means = [name.removesuffix("_mean") for name in row if name.endswith("_mean")]
-    pairs = {name: (float(row[f"{name}_mean"]), float(row[f"{name}_std"])) for name in means}
+def cells() -> dict[str, dict[str, list[str]]]:
+    """data set -> row -> its numbers, as a report shows them."""
     return {
-        f"{mean:.3f} ± {std:.3f}" if name.endswith("loss") else f"{mean:.2f} ± {std:.2f}"
-        for name, (mean, std) in pairs.items()
+        section.data: {
+            row.cells[0].text: [text for *_, text in cells]
+            for row, cells in build_table(section).sheet.body
+        }
+        for section in tables("demo")
     }
 
 
@@ -60,7 +52,7 @@ def test_readmes_numbers_are_theirs(cells, data, heading, count):
         known = cells[data][row[0].replace(", λ = ", " λ=")]
         shown = dict(zip(names, row, strict=True))
         shown.pop("mean of the other five", None)  # of the domains but one: no column of a report
-        assert set(list(shown.values())[2:]) <= known
+        assert {*list(shown.values())[2:]} <= {*known}
 
 
 def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
@@ -75,8 +67,7 @@ def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
 @pytest.mark.parametrize("page", ["README.md", "docs/demo.md"])
 def test_differences_over_20_seeds_are_theirs(page):
     text = (ROOT / page).read_text("utf-8")
-    found, _ = sections(collect(PUBLISHED / "demo_20_seeds").runs)
-    compared = [one for section in found for one in comparisons(section)]
+    compared = [one for section in tables("demo_20_seeds") for one in comparisons(section)]
     assert len(compared) == 9
     for one in compared:
         decimals = 3 if one.quantity.kind == "loss" else 2
@@ -99,7 +90,7 @@ def test_the_tables_of_lambda_are_theirs():
 
 def test_the_table_of_the_papers_digits_is_theirs():
     text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
-    (section,), _ = sections(collect(PUBLISHED / "digits_table").runs)
+    (section,) = tables("digits_table")
     for group in section.groups:
         loss = group.estimate(WORST_TRAIN_LOSS)
         test = group.estimate(WORST_TEST_ACCURACY)

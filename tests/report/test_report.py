@@ -217,20 +217,19 @@ def test_the_command_warns_of_nothing_loads_no_torch_and_draws_the_same_again(tm
         "import sys; from robustmd.cli import main; code = main(sys.argv[1:]); "
         "assert not {'torch', 'matplotlib.pyplot'} & {*sys.modules}; sys.exit(code)"
     )
-    command = [sys.executable, "-W", "error", "-c", code, "report", str(RUNS), "--out", "report"]
+    arguments = ["report", str(RUNS), "--data", "toy_1", "--out", "report"]
+    command = [sys.executable, "-W", "error", "-c", code, *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode() == (GOLDEN / "terminal.txt").read_text("utf-8")
-    page = (tmp_path / "report" / "index.html").read_text("utf-8")
-    assert str(tmp_path) not in page
-    # another process gives the same bytes
+    expected = (GOLDEN / "terminal.txt").read_text("utf-8")
+    tables = expected[expected.index("toy_1: a, b") : expected.index("Left out or remarked on")]
+    assert done.stdout.decode() == f"{tables}Page: report/index.html\nText: report/README.md\n"
     again = write_report(RUNS, tmp_path / "again", "toy_1")
-    drawn = [path for path in (again.out / "toy_1").iterdir() if path.suffix in (".png", ".pdf")]
-    assert len(drawn) == 6
-    for path in drawn:
-        assert path.read_bytes() == (tmp_path / "report" / "toy_1" / path.name).read_bytes()
-    section = again.html.read_text("utf-8").partition('<section id="toy_1">')[2]
-    assert section.partition("</section>")[0] in page
+    assert len([path for path in again.files if path.suffix in (".png", ".pdf")]) == 6
+    for path in again.files:
+        other = tmp_path / "report" / path.relative_to(again.out)
+        assert path.read_bytes() == other.read_bytes(), path.name
+    assert str(tmp_path) not in again.html.read_text("utf-8")
 
 
 def test_a_mistake_is_a_line_and_code_2(capsys):
