@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from robustmd.adversary import Adversary
-from robustmd.studies.parallel import Lanes, one_thread, stream
+from robustmd.studies.parallel import Lanes
 from robustmd.studies.planted.domains import RIDGE, Optimum, Sample, Setting
 from robustmd.studies.planted.methods import Method
+from robustmd.training.batches import stream
 
 BATCH = 200  # examples an iteration, ⌊200/K⌋ of every domain, with replacement
 _BLOCK = 256  # iterations whose batches are drawn at once
@@ -51,7 +52,7 @@ def train(tasks: Sequence[Task], methods: Sequence[Method], iterations: int) -> 
         methods: what to train.
         iterations: T ≥ 1.
     """
-    with one_thread(), torch.no_grad():
+    with torch.no_grad():
         teams = [_Team(method, tasks, iterations) for method in methods]
         batches = draw_batches(tasks)
         for t in range(iterations):
@@ -138,7 +139,9 @@ def draw_batches(tasks: Sequence[Task]) -> Iterator[Tensor]:
     whose = torch.tensor([seeds.index(task.seed) for task in tasks])
     block = 0
     while True:
-        drawn = np.stack([stream(s, "batches", block).random((_BLOCK, K, m)) for s in seeds], 1)
+        drawn = np.stack(
+            [stream(s, "batches", block=block).random((_BLOCK, K, m)) for s in seeds], 1
+        )
         for places in torch.from_numpy(drawn):
             index = first + (places[whose] * sizes.unsqueeze(2)).long()
             yield rows[index.flatten()].view(*index.shape, -1)
