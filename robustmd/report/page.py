@@ -15,7 +15,7 @@ from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import Report, SectionReport, problems_sheet
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures import Drawing
-from robustmd.report.figures.examples import licences_of, may_be_shown
+from robustmd.report.figures.examples import SHOWN, licences_of
 from robustmd.report.figures.lines import thinned
 from robustmd.report.names import MOST_NAMED, clean, domains_text, is_many, some_text
 from robustmd.report.paired import forest
@@ -137,7 +137,7 @@ def licence_lines(section: Section) -> list[str]:
         domains[licence].append(name)
     return [
         f"{licence}: {some_text(names)}"
-        + ("" if may_be_shown(licence) else "; no example images: it does not let them be shown")
+        + ("" if licence in SHOWN else "; no example images: it does not let them be shown")
         for licence, names in domains.items()
     ]
 

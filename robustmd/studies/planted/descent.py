@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -137,12 +138,9 @@ def draw_batches(tasks: Sequence[Task]) -> Iterator[Tensor]:
     first = (torch.arange(len(tasks) * K) * N).view(len(tasks), K, 1)
     seeds = sorted({task.seed for task in tasks})
     whose = torch.tensor([seeds.index(task.seed) for task in tasks])
-    block = 0
-    while True:
-        drawn = np.stack(
-            [stream(s, "batches", block=block).random((_BLOCK, K, m)) for s in seeds], 1
-        )
+    for block in count():
+        streams = [stream(seed, "batches", block=block) for seed in seeds]
+        drawn = np.stack([one.random((_BLOCK, K, m)) for one in streams], axis=1)
         for places in torch.from_numpy(drawn):
             index = first + (places[whose] * sizes.unsqueeze(2)).long()
             yield rows[index.flatten()].view(*index.shape, -1)
-        block += 1

@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -166,17 +167,13 @@ def draw_batches(problem: Problem, seeds: Sequence[int]) -> Iterator[Tensor]:
     """Every iteration's `shares` [S, K·N], a row a seed: m examples a domain, with replacement."""
     K, N, m = problem.num_domains, problem.num_examples, problem.batch_size
     offsets = np.arange(K)[:, None] * N
-    block = 0
-    while True:
-        drawn = [
-            stream(seed, "batches", block=block).integers(N, size=(_BLOCK, K, m)) + offsets
-            for seed in seeds
-        ]
+    for block in count():
+        streams = [stream(seed, "batches", block=block) for seed in seeds]
+        drawn = [one.integers(N, size=(_BLOCK, K, m)) + offsets for one in streams]
         indices = torch.from_numpy(np.stack(drawn, axis=1)).flatten(2)  # [_BLOCK, S, K·m]
         shares = torch.zeros(_BLOCK, len(seeds), K * N, dtype=torch.float64)
         shares.scatter_add_(2, indices, torch.full_like(indices, 1 / m, dtype=shares.dtype))
         yield from shares
-        block += 1
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def find(order: Order) -> Findings:
         *(f"  {line}" for line in broken),
         f"regret at most its bound at μ_obs in {checks - len(violations)} of {checks} runs",
     ]
-    files = {
+    files: dict[str, str | bytes] = {
         "regret_bound.csv": curve.to_csv(index=False),
         **{f"convergence.{kind}": render(sheet) for kind, render in FILES.items()},
         "runs.csv": runs_csv(results),
