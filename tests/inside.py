@@ -1,14 +1,13 @@
 """Whether what a figure draws lies inside its axes."""
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 SLACK = 1.0  # pixels
 
 
 def assert_inside(name, figure):
     """Every vertex of every line, marker, bar and band, by the transform it is drawn with."""
-    FigureCanvasAgg(figure).draw()  # settles limits and places
+    figure.draw_without_rendering()  # settles limits and places
     checked = 0
     for place, axis in enumerate(figure.axes):
         box = axis.bbox

@@ -50,17 +50,11 @@ class Workload:
 
     def config(self, method: str, precision: str = "fp32") -> settings.Config:
         """A run of `method` on this workload, as if its YAML had been composed."""
-        return settings.Config(
-            data=DigitsMini(),
-            backbone=self.backbone,
-            method=METHODS[method](),
-            training=settings.Training(iterations=10**6, batch_size=self.batch_size),
-            evaluation=settings.Evaluation(),
-            runtime=settings.Runtime(precision=precision),
-            logging=settings.Logging(),
-            checkpoint=settings.Checkpoint(),
-            paths=settings.Paths(),
-        )
+        parts = {name: schema() for name, schema in settings.SECTIONS.items()}
+        parts |= {"data": DigitsMini(), "backbone": self.backbone, "method": METHODS[method]()}
+        parts["training"] = settings.Training(iterations=10**6, batch_size=self.batch_size)
+        parts["runtime"] = settings.Runtime(precision=precision)
+        return settings.Config(**parts)
 
 
 def workloads(device: torch.device) -> tuple[Workload, ...]:

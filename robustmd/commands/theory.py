@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from robustmd.studies.command import Findings, Order, Study
+from robustmd.studies.command import Study
 
 WRITES = """\
 writes REPORT/theory/: the regret bound against the constant c (PNG, PDF, CSV), and the measured
@@ -13,16 +11,8 @@ run's values in runs.csv). docs/theory.md says how to read them. Every L2 and KL
 compared with its proved bound; exit code 1 if one exceeds it. Minutes: one process a core.
 """
 
-
-def _load() -> Callable[[Order], Findings]:
-    from robustmd.studies.theory.study import find  # noqa: PLC0415
-
-    return find
-
-
 STUDY = Study(
     "theory",
-    _load,
     writes=WRITES,
     quick="T up to 1,000 in place of 100,000: seconds, too short for the rates to show",
 )

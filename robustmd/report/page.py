@@ -16,7 +16,7 @@ from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import Report, SectionReport
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures import Drawing
-from robustmd.report.figures.examples import licences_of, may_be_shown
+from robustmd.report.figures.examples import SHOWN, licences_of
 from robustmd.report.figures.lines import thinned
 from robustmd.report.names import MOST_NAMED, clean, is_many, some_text
 from robustmd.report.paired import forest
@@ -139,7 +139,7 @@ def licence_lines(section: Section) -> list[str]:
         domains[licence].append(name)
     return [
         f"{licence}: {some_text(names)}"
-        + ("" if may_be_shown(licence) else "; no example images: it does not let them be shown")
+        + ("" if licence in SHOWN else "; no example images: it does not let them be shown")
         for licence, names in domains.items()
     ]
 

@@ -3,18 +3,14 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
 
 from robustmd.commands import add_out, make_parser
 from robustmd.errors import UserError
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 MOST_SEEDS = 1000
-Contents = Mapping[str, "str | bytes"]  # file name to content
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Order:
 class Findings:
     """What a study found: its files, lines to say at the end, and what must not be."""
 
-    files: Contents
+    files: Mapping[str, str | bytes]
     words: Sequence[str]
     violations: Sequence[str]
 
@@ -39,12 +35,11 @@ class Findings:
 class Study:
     """A command that writes `<out>/<name>/`.
 
-    load: imports the study, which takes seconds: not for --help. writes: what it writes, for
-    --help. quick: what --quick changes, likewise. quick_seeds: how many seeds --quick takes.
+    writes: what it writes, for --help. quick: what --quick changes, likewise. quick_seeds: how many
+    seeds --quick takes.
     """
 
     name: str
-    load: Callable[[], Callable[[Order], Findings]]
     writes: str
     quick: str
     quick_seeds: int = 20
@@ -65,8 +60,10 @@ class Study:
         except OSError as error:
             raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from error
         workers = 1 if args.quick else os.cpu_count() or 1
-        found = self.load()(Order(range(number), args.quick, workers))
-        from robustmd.report.report import write  # noqa: PLC0415 - --help loads no matplotlib
+        # The study and the report take seconds to load: not for --help.
+        study = import_module(f"robustmd.studies.{self.name}.study")
+        found: Findings = study.find(Order(range(number), args.quick, workers))
+        from robustmd.report.report import write  # noqa: PLC0415
 
         for name, content in found.files.items():
             write(folder / name, content)
@@ -99,14 +96,3 @@ class Study:
 def say(line: str) -> None:
     """Prints a line at once."""
     print(line, flush=True)  # noqa: T201 - a command speaks
-
-
-def images(figures: Mapping[str, "Figure"]) -> Contents:
-    """Each figure as `<name>.png` and `<name>.pdf`."""
-    from robustmd.report.figures import image_bytes  # noqa: PLC0415 - --help loads no matplotlib
-
-    return {
-        f"{name}.{kind}": image_bytes(figure, kind)
-        for name, figure in figures.items()
-        for kind in ("png", "pdf")
-    }

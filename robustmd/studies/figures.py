@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from robustmd.registry import METHODS
-from robustmd.report.figures.drawing import add_legend, grid
+from robustmd.report.figures.drawing import add_legend, grid, image_bytes
 from robustmd.report.style import COLOURS, figure_style, place_style
 from robustmd.studies.planted.methods import FAMILIES, REFERENCE, Method
 
@@ -28,6 +28,15 @@ PLANTED = {
     "weight": "mean weight of the noisy domain",
     "clean": "worst-case test loss,\nlabels not flipped (nats)",
 }
+
+
+def images(**figures: Figure) -> dict[str, bytes]:
+    """Each figure as `<name>.png` and `<name>.pdf`."""
+    return {
+        f"{name}.{kind}": image_bytes(figure, kind)
+        for name, figure in figures.items()
+        for kind in ("png", "pdf")
+    }
 
 
 def regret_bound(curve: pd.DataFrame, title: str) -> Figure:
@@ -112,10 +121,10 @@ def planted(results: Results, measure: str) -> Figure:
     return figure
 
 
-def planted_noise(results: Results, factor: Factor) -> Figure:
+def planted_noise(results: Results) -> Figure:
     """Weight, worst case, worst excess and clean test loss against one domain's label noise, for
     even and the ascents."""
-    *_, plain, regularised = _families(results).values()
+    factor, (*_, plain, regularised) = results.noise, _families(results).values()
     measures = ("weight", "suboptimality", "excess", "clean")
     with figure_style():
         figure, axes = grid(f"against: {factor.label}", 4, 4, (2.9, 2.9))

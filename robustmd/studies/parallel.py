@@ -1,14 +1,12 @@
-"""Many runs at once: modules moved together by `torch.vmap`, jobs in processes, their streams."""
+"""Many runs at once: modules moved together by `torch.vmap`, jobs in processes."""
 
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from itertools import starmap
+from functools import partial
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -20,22 +18,22 @@ Result = TypeVar("Result")
 _PLAIN_CALLS = 50  # what recording takes
 
 
-def stream(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
-    """A counter-based stream (Philox 4×64) of its own for every seed ≥ 0, purpose and block."""
-    key = np.array([seed, zlib.crc32(purpose.encode())], dtype=np.uint64)
-    counter = np.array([0, 0, 0, block], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key, counter=counter))
-
-
 def side_by_side(
     job: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], workers: int
 ) -> Iterator[Result]:
-    """job(*arguments[0]), job(*arguments[1]), … in order; workers = 1: in this process."""
+    """job(*arguments[0]), job(*arguments[1]), … in order, each on one thread; workers = 1: in this
+    process."""
+    alone = partial(_on_one_thread, job)
     if workers == 1:
-        yield from starmap(job, arguments)
+        yield from map(alone, arguments)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(job, *zip(*arguments, strict=True))
+        yield from pool.map(alone, arguments)
+
+
+def _on_one_thread(job: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
+    with one_thread():
+        return job(*arguments)
 
 
 @contextmanager

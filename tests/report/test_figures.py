@@ -8,14 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from inside import assert_inside
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from PIL import Image
 
 from robustmd.report.aggregate import sections
 from robustmd.report.content import report_on
 from robustmd.report.figures import draw_all, image_bytes
-from robustmd.report.figures.bars import mean_parts
+from robustmd.report.figures.bars import mean_parts, running_time
 from robustmd.report.figures.drawing import chosen
 from robustmd.report.figures.lines import band
+from robustmd.report.figures.losses import worst_case
 from robustmd.report.figures.weights import sweeps
 from robustmd.report.style import figure_style
 from robustmd.runs.reader import collect
@@ -34,6 +37,12 @@ def drawn_of(outputs, spread="std"):
     return {drawn.name: drawn for drawn in draw_all(one)}
 
 
+def first_line(outputs, name):
+    """The values of the only line in the first panel of this figure, [M, 2]."""
+    (line,) = drawn_of(outputs)[name].figure.axes[0].lines
+    return line.get_xydata()
+
+
 def weights_of(path, rows):
     lines = ["iteration,domain,weight,batch_loss"]
     lines += [f"{t},{name},{p},0.5" for t, by_name in rows for name, p in by_name.items()]
@@ -45,22 +54,20 @@ def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
     drawn = drawn_of(outputs)
     (worst,) = drawn["worst_case_training_loss"].figure.axes[0].lines
     assert worst.get_xydata().tolist() == [[0, 3.0], [50, 1.5], [100, 0.7]]
-    np.testing.assert_allclose(
-        drawn["discrepancy"].figure.axes[0].lines[0].get_ydata(), [-1.0, 0.5, -0.2]
-    )
+    signed, gap = (axis.lines[0].get_ydata() for axis in drawn["discrepancy"].figure.axes)
+    np.testing.assert_allclose(signed, [-1.0, 0.5, -0.2])
+    np.testing.assert_allclose(gap, np.abs(signed))
 
 
 def test_a_measurement_without_all_domains_is_left_out(outputs):
     outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.5}, {"a": float("nan"), "b": 1.0}, {}])
-    (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
-    assert line.get_xdata().tolist() == [0, 100]
+    assert first_line(outputs, "worst_case_training_loss")[:, 0].tolist() == [0, 100]
 
 
 def test_effective_number_of_domains(outputs):
     path = outputs.run()
     weights_of(path, [(1, {"a": 0.5, "b": 0.5}), (9, {"a": 1.0, "b": 0.0}), (10, {"a": 0.5})])
-    (line,) = drawn_of(outputs)["effective_domains"].figure.axes[0].lines
-    np.testing.assert_allclose(line.get_xydata(), [[1, 2.0], [9, 1.0]])
+    np.testing.assert_allclose(first_line(outputs, "effective_domains"), [[1, 2.0], [9, 1.0]])
 
 
 def test_a_broken_weights_file_leaves_the_rest(outputs):
@@ -79,8 +86,7 @@ def test_bands_are_what_the_caption_says(kind, half):
 def test_a_line_is_of_the_iterations_that_all_seeds_have(outputs):
     outputs.run("even", 0, curve=CURVE)
     outputs.run("even", 1, curve=CURVE[:1])
-    (line,) = drawn_of(outputs)["worst_case_training_loss"].figure.axes[0].lines
-    assert line.get_xdata().tolist() == [0, 100]
+    assert first_line(outputs, "worst_case_training_loss")[:, 0].tolist() == [0, 100]
 
 
 def test_one_seed_has_no_band(outputs):
@@ -127,6 +133,13 @@ def test_parts_of_the_running_time_add_up(outputs):
     assert "running_time" in drawn_of(outputs)
 
 
+def test_runs_of_which_none_has_all_times_have_no_bar(outputs):
+    outputs.run(seed=0, extra={"seconds": {"training": 1.0}})
+    outputs.run(seed=1, extra={"seconds": {"adversary": 0.1, "measurement": 1.0}})
+    assert mean_parts(section_of(outputs).runs) is None
+    assert "running_time" not in drawn_of(outputs)
+
+
 def test_of_many_rows_even_and_the_best_are_drawn(outputs):
     outputs.run("even", train={"a": (99.0, 50.0), "b": (99.0, 50.0)})
     for i in range(20):
@@ -145,36 +158,23 @@ def many(outputs, methods, domains, seeds=1):
     regret = {"measured": 0.01, "bound": 0.2, "mu": 1.0}
     extra = {"seconds": SECONDS, "regret": regret}
     for i, method in enumerate(methods):
+        told = {"settings": {"lam": 0.1 * (i + 1)} if method != "even" else {}, "extra": extra}
         for seed in range(seeds):
-            settings = {"lam": 0.1 * (i + 1)} if method != "even" else {}
-            path = outputs.run(
-                method, seed, train=train, curve=curve, extra=extra, settings=settings,
-                folder=f"{i:08x}",
-            )  # fmt: skip
+            path = outputs.run(method, seed, train=train, curve=curve, folder=f"{i:08x}", **told)
             tilt = [1.0 + k * (method != "even") * (i + 1) / 10 for k in range(len(domains))]
             last = {name: t / sum(tilt) for name, t in zip(domains, tilt, strict=True)}
             weights_of(path, [(1, dict.fromkeys(domains, 1 / len(domains))), (90, last)])
 
 
+STRANGE = ["even", "opt", "a&b_<i>", "$x", "_hidden", "日本"]
+ANGLES = [f"rotate_{k}_sigma_12" for k in range(40)]
 TREES = {
     "twelve_methods_eight_domains": (
-        [
-            "even",
-            "opt",
-            "a&b_<i>",
-            "$x",
-            "_hidden",
-            "日本",
-            *(f"method number {i}" for i in range(6)),
-        ],
+        [*STRANGE, *(f"method number {i}" for i in range(6))],
         [f"domain {k}" for k in range(8)],
         2,
     ),
-    "forty_domains": (
-        ["even", "opt", "method " * 8],
-        [f"rotate_{k}_sigma_12" for k in range(40)],
-        2,
-    ),
+    "forty_domains": (["even", "opt", "method " * 8], ANGLES, 2),
     "one_method": (["opt"], ["mnist", "svhn"], 1),
     "many_lambda": (["even", *["opt"] * 7, *["ot"] * 4], ["mnist", "svhn"], 2),
     "long_names": (["even", "a_method_" * 9], ["a domain with a long name " * 2, "b" * 40], 2),
@@ -193,24 +193,11 @@ def test_no_text_lies_on_another_or_is_cut_off(outputs, tree):
 
 
 EVERY = {
-    "few": {
-        "worst_case_training_loss",
-        "worst_case_training_loss_together",
-        "paired_differences",
-        "static_front",
-        "discrepancy",
-        "best_and_worst_training_loss",
-        "weights",
-        "effective_domains",
-        "drift",
-        "lambda_worst",
-        "lambda_curves",
-        "regret",
-        "running_time",
-        "examples",
-    },
-    "two": {"static_front"},
-    "many": {"domains", "domain_losses", "weights", "discrepancy", "static_front"},
+    3: "worst_case_training_loss worst_case_training_loss_together paired_differences static_front "
+    "discrepancy best_and_worst_training_loss weights effective_domains drift lambda_worst "
+    "lambda_curves regret running_time examples",
+    2: "static_front",
+    9: "domains domain_losses weights discrepancy static_front",
 }
 
 
@@ -225,49 +212,38 @@ def unlike(outputs, count):
     rows += [("opt", {"lam": lam}) for lam in (0.01, 1.0)]
     rows += [("individual", {"domain": "d0"}), ("kl", {"lam": 1.0}), ("minimax", {})]
     for place, (method, settings) in enumerate(rows):
+        told = {"settings": settings, "extra": extra, "folder": f"{place:08x}"}
         for seed in range(2):
             scale = 0.0 if method == "kl" else 10.0 ** (seed - place)
             losses = {name: scale * 30.0**k for k, name in enumerate(domains[:3])}
             losses = {name: losses.get(name, scale) for name in domains}
             train = {name: (loss, 90.0 - 40 * seed) for name, loss in losses.items()}
             curve = [{name: 5 * loss for name, loss in losses.items()} for _ in range(3)]
-            path = outputs.run(
-                method, seed, train=train, curve=curve, extra=extra, settings=settings,
-                folder=f"{place:08x}",
-            )  # fmt: skip
+            path = outputs.run(method, seed, train=train, curve=curve, **told)
             first = dict.fromkeys(domains, 1 / count)
             last = {name: float(k == seed) for k, name in enumerate(domains)}
             weights_of(path, [(1, first), (90, first if method == "even" else last)])
             Image.new("RGB", (64, 32), "red").save(path / "examples.png")
 
 
-@pytest.mark.parametrize(
-    ("count", "which", "spread"),
-    [(3, "few", "std"), (3, "few", "ci95"), (2, "two", "ci95"), (9, "many", "std")],
-)
-def test_nothing_is_drawn_outside_its_axes(outputs, count, which, spread):
+@pytest.mark.parametrize(("count", "spread"), [(3, "ci95"), (2, "ci95"), (9, "std")])
+def test_nothing_is_drawn_outside_its_axes(outputs, count, spread):
     unlike(outputs, count)
     drawn = drawn_of(outputs, spread)
-    assert EVERY[which] <= set(drawn)
+    assert set(EVERY[count].split()) <= set(drawn)
     for name, one in drawn.items():
         assert_inside(name, one.figure)
-
-
-def test_the_worst_and_the_best_domain_have_one_axis_that_holds_both(outputs):
-    unlike(outputs, 3)
-    worst, best = drawn_of(outputs)["best_and_worst_training_loss"].figure.axes
-    assert worst.get_ylim() == best.get_ylim()
+    if count == 3:  # the worst and the best domain have one axis, which holds both
+        worst, best = drawn["best_and_worst_training_loss"].figure.axes
+        assert worst.get_ylim() == best.get_ylim()
 
 
 def assert_apart(drawn):
-    figure = drawn.figure
-    boxes = [(text, box) for text, box in text_boxes(figure) if box.width > 1]
-    page = figure.bbox
+    boxes = [(text, box) for text, box in text_boxes(drawn.figure) if box.width > 1]
+    (left, low), (right, high) = drawn.figure.bbox.padded(1.0).get_points()
     for text, box in boxes:
-        assert box.x0 > -1, (drawn.name, text)
-        assert box.x1 < page.width + 1, (drawn.name, text)
-        assert box.y0 > -1, (drawn.name, text)
-        assert box.y1 < page.height + 1, (drawn.name, text)
+        assert left < box.x0 < box.x1 < right, (drawn.name, text)
+        assert low < box.y0 < box.y1 < high, (drawn.name, text)
     for (a, one), (b, other) in combinations(boxes, 2):
         wide = min(one.x1, other.x1) - max(one.x0, other.x0)
         high = min(one.y1, other.y1) - max(one.y0, other.y0)
@@ -276,19 +252,14 @@ def assert_apart(drawn):
 
 def text_boxes(figure):
     """Everything that is written in a figure, with its box in pixels."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    canvas = FigureCanvasAgg(figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()
     with figure_style():
-        canvas.draw()
-    renderer = canvas.get_renderer()
+        figure.draw_without_rendering()
     texts = [figure._suptitle, *(t for legend in figure.legends for t in legend.get_texts())]
     for axis in figure.axes:
         texts += [axis.title, axis.xaxis.label, axis.yaxis.label, *axis.texts]
-        for one, (low, high) in (
-            (axis.xaxis, axis.get_xlim()),
-            (axis.yaxis, axis.get_ylim()),
-        ):
+        for one in (axis.xaxis, axis.yaxis):
+            low, high = one.get_view_interval()
             for tick in one.get_major_ticks():
                 if min(low, high) <= tick.get_loc() <= max(low, high) and tick.label1.get_visible():
                     texts.append(tick.label1)
@@ -297,8 +268,6 @@ def text_boxes(figure):
 
 def bbox_of(text, renderer):
     """Of the letters alone: an annotation's own box has its line in it."""
-    from matplotlib.text import Text
-
     if hasattr(text, "update_positions"):
         text.update_positions(renderer)
     return Text.get_window_extent(text, renderer)
@@ -306,12 +275,13 @@ def bbox_of(text, renderer):
 
 def test_the_figures_are_the_same_bytes_again(outputs):
     many(outputs, ["even", "opt"], ["a", "b"], 2)
-    first, second = drawn_of(outputs), drawn_of(outputs)
-    for name in ("worst_case_training_loss", "running_time"):
+    data = report_on(section_of(outputs)).recorded
+    for draw in (worst_case, running_time):
+        first, second = draw(data).figure, draw(data).figure
         for kind, mark in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
-            content = image_bytes(first[name].figure, kind)
+            content = image_bytes(first, kind)
             assert content.startswith(mark)
-            assert content == image_bytes(second[name].figure, kind)
+            assert content == image_bytes(second, kind)
 
 
 @pytest.mark.parametrize(

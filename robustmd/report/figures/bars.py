@@ -179,18 +179,17 @@ def running_time(data: FigureData) -> Drawing | None:
 def mean_parts(runs: Sequence[Run]) -> pd.Series | None:
     """Seconds of each of `PARTS`, mean over those runs that recorded them; None where none did.
     Training is data + model + adversary; the total is training + measurement + rest."""
-    seconds = pd.DataFrame([run.seconds for run in runs])
-    if not {"training", "adversary", "measurement"} <= set(seconds):
+    needed = ["training", "adversary", "measurement"]
+    seconds = pd.DataFrame([run.seconds for run in runs], columns=[*needed, "data", "total"])
+    known = seconds.dropna(subset=needed)
+    if known.empty:
         return None
-    known = seconds.dropna(subset=["training", "adversary", "measurement"])
-    data = known["data"].fillna(0.0) if "data" in known else 0.0
-    whole = known["training"] + known["measurement"]
-    total = known["total"].fillna(whole) if "total" in known else whole
+    data, whole = known["data"].fillna(0.0), known["training"] + known["measurement"]
     parts = {
         "data": data,
         "model": known["training"] - data - known["adversary"],
         "adversary": known["adversary"],
         "measurement": known["measurement"],
-        "rest": total - whole,
+        "rest": known["total"].fillna(whole) - whole,
     }
     return pd.DataFrame(parts).clip(lower=0.0).mean()

@@ -38,7 +38,7 @@ def draw(data: FigureData) -> Drawing | None:
     licence does not let their pictures be. Where that is every domain there is no figure.
     """
     section, licences = data.section, licences_of(data.section)
-    shown = [name for name, licence in licences.items() if may_be_shown(licence)]
+    shown = [name for name, licence in licences.items() if licence in SHOWN]
     picture = next(_pictures(section), None) if shown else None
     if picture is None:
         return None
@@ -70,11 +70,6 @@ def _pictures(section: Section) -> Iterator[np.ndarray]:
             with Image.open(content, formats=["PNG"]) as image:
                 if image.width * image.height <= MAX_PIXELS:
                     yield np.asarray(image.convert("RGB"))
-
-
-def may_be_shown(licence: str) -> bool:
-    """Whether a page made for others may show examples of data under this licence."""
-    return licence in SHOWN
 
 
 def licences_of(section: Section) -> dict[str, str]:

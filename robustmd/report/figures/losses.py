@@ -26,7 +26,7 @@ def worst_case(data: FigureData) -> Drawing | None:
     section = data.section
     parts = (("individual models", section.individuals), ("mixtures", section.mixtures))
     panels = [
-        Panel(title, YLABEL + data.unit, data.lines(groups, _worst(data)), log=True)
+        Panel(title, YLABEL + data.unit, data.lines(groups, _quantile(data, 1.0)), log=True)
         for title, groups in parts
     ]
     panels = [panel for panel in panels if panel.lines]
@@ -48,7 +48,7 @@ def worst_case_together(data: FigureData) -> Drawing | None:
     styles = [style | {"linewidth": 1.0} for style in line_styles(section.individuals)]
     styles += line_styles(section.mixtures)
     groups = (*section.individuals, *section.mixtures)
-    lines = data.lines(groups, _worst(data), styles=styles)
+    lines = data.lines(groups, _quantile(data, 1.0), styles=styles)
     if not section.individuals or not section.mixtures or not lines:
         return None
     return data.drawing(
@@ -61,18 +61,15 @@ def worst_case_together(data: FigureData) -> Drawing | None:
     )
 
 
-def _worst(data: FigureData) -> Values:
-    return lambda run: data.losses(run).max(axis=1)
-
-
 def _quantile(data: FigureData, share: float) -> Values:
-    """Of the domains' losses, within a run."""
+    """Of the domains' losses within a run; 1.0: the worst domain's."""
     return lambda run: data.losses(run).quantile(share, axis=1)
 
 
-def gap(data: FigureData) -> Values:
-    """max_k f_k − min_k f_k, within a run."""
-    return lambda run: data.losses(run).max(axis=1) - data.losses(run).min(axis=1)
+def apart(data: FigureData, low: float = 0.0, high: float = 1.0) -> Values:
+    """How far two quantiles of the domains' losses lie apart within a run; else max_k f_k −
+    min_k f_k."""
+    return lambda run: _quantile(data, high)(run) - _quantile(data, low)(run)
 
 
 def unseen_accuracy(data: FigureData) -> Drawing | None:
@@ -100,17 +97,17 @@ def unseen_accuracy(data: FigureData) -> Drawing | None:
 def _accuracy(history: Mapping[str, Series]) -> pd.Series:
     """The lowest over the domains, on their test sets [%]."""
     test = history.get("test")
-    return (
-        pd.Series(dtype=float) if test is None else pd.Series(test.worst_accuracy, test.iterations)
-    )
+    if test is None:
+        return pd.Series(dtype=float)
+    return pd.Series(test.worst_accuracy, test.iterations)
 
 
 def best_and_worst(data: FigureData) -> Drawing | None:
     """The paper's figure of the noise tasks, two panels with one axis: the distance between a
     method's two lines is what its domains lie apart. With two domains the discrepancy has both."""
     section = data.section
-    worst = data.lines(section.mixtures, _worst(data))
-    best = data.lines(section.mixtures, lambda run: data.losses(run).min(axis=1))
+    worst = data.lines(section.mixtures, _quantile(data, 1.0))
+    best = data.lines(section.mixtures, _quantile(data, 0.0))
     if len(section.domains) < 3 or not worst:
         return None
     return data.drawing(
@@ -133,7 +130,7 @@ def discrepancy(data: FigureData) -> Drawing | None:
     where late differences can be told apart; of many domains, where two say little, what most of
     them lie apart."""
     section = data.section
-    gaps = data.lines(section.mixtures, gap(data))
+    gaps = data.lines(section.mixtures, apart(data))
     if len(section.domains) < 2 or not gaps:
         return None
     if is_many(section.domains):
@@ -142,8 +139,7 @@ def discrepancy(data: FigureData) -> Drawing | None:
             "each run. Left: their 90 % minus their 10 % quantile; right: the largest minus the "
             "smallest; log axes."
         )
-        low, high = _quantile(data, 0.1), _quantile(data, 0.9)
-        middle = data.lines(section.mixtures, lambda run: high(run) - low(run))
+        middle = data.lines(section.mixtures, apart(data, 0.1, 0.9))
         title, ylabel = "90 % − 10 % quantile, within each run", f"difference of losses{data.unit}"
         left = Panel(title, ylabel, middle, log=True)
     else:
@@ -200,11 +196,11 @@ def over_domains(data: FigureData) -> Drawing | None:
 def _quantiles(data: FigureData, group: Group) -> list[Line]:
     """The worst, and the median in the band of the middle 80 %; means over seeds, none recorded:
     no line."""
-
     found = [data.line(group, _quantile(data, share), "", {}) for share in (0.1, 0.5, 0.9, 1.0)]
-    if not all(found):
+    bands = [line.band["mean"] for line in found if line is not None]
+    if not bands:
         return []
-    low, median, high, worst = (line.band["mean"] for line in found if line is not None)
+    low, median, high, worst = bands
     alone = pd.DataFrame(dict.fromkeys(("mean", "low", "high", "least"), worst))
     middle = pd.DataFrame({"mean": median, "low": low, "high": high, "least": low})
     count = len(group.runs[0].domains)

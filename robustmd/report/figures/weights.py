@@ -12,7 +12,7 @@ from scipy.stats import entropy
 from robustmd.report.aggregate import Group, Section, is_baseline
 from robustmd.report.figures.drawing import Drawing, chosen
 from robustmd.report.figures.lines import FigureData, Line, Panel, Values, with_counts
-from robustmd.report.figures.losses import RANGE, first_minus_last, gap, of_two_domains
+from robustmd.report.figures.losses import RANGE, apart, first_minus_last, of_two_domains
 from robustmd.report.names import clean, is_many
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.settings_key import UNSET, Settings, describe, differing
@@ -184,7 +184,7 @@ def _curves(data: FigureData) -> dict[str, tuple[str, Values]]:
     section = data.section
     if is_many(section.domains):
         return {
-            "discrepancy": (RANGE + data.unit, gap(data)),
+            "discrepancy": (RANGE + data.unit, apart(data)),
             "effective number of domains": ("exp(H(p))", lambda run: effective(data, run)),
         }
     f, p = of_two_domains("f", section, data.unit), of_two_domains("p", section)

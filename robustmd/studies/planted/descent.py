@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from robustmd.adversary import Adversary
-from robustmd.studies.parallel import Lanes, one_thread, stream
+from robustmd.studies.parallel import Lanes
 from robustmd.studies.planted.domains import RIDGE, Optimum, Sample, Setting
 from robustmd.studies.planted.methods import Method
+from robustmd.training.batches import stream
 
 BATCH = 200  # examples an iteration, ⌊200/K⌋ of every domain, with replacement
 _BLOCK = 256  # iterations whose batches are drawn at once
@@ -51,7 +53,7 @@ def train(tasks: Sequence[Task], methods: Sequence[Method], iterations: int) -> 
         methods: what to train.
         iterations: T ≥ 1.
     """
-    with one_thread(), torch.no_grad():
+    with torch.no_grad():
         teams = [_Team(method, tasks, iterations) for method in methods]
         batches = draw_batches(tasks)
         for t in range(iterations):
@@ -136,10 +138,9 @@ def draw_batches(tasks: Sequence[Task]) -> Iterator[Tensor]:
     first = (torch.arange(len(tasks) * K) * N).view(len(tasks), K, 1)
     seeds = sorted({task.seed for task in tasks})
     whose = torch.tensor([seeds.index(task.seed) for task in tasks])
-    block = 0
-    while True:
-        drawn = np.stack([stream(s, "batches", block).random((_BLOCK, K, m)) for s in seeds], 1)
+    for block in count():
+        streams = [stream(seed, "batches", block=block) for seed in seeds]
+        drawn = np.stack([one.random((_BLOCK, K, m)) for one in streams], axis=1)
         for places in torch.from_numpy(drawn):
             index = first + (places[whose] * sizes.unsqueeze(2)).long()
             yield rows[index.flatten()].view(*index.shape, -1)
-        block += 1

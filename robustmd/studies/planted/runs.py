@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.studies.planted.descent import Task, Trained, train
 from robustmd.studies.planted.domains import (
+    NOISE,
     Factor,
     Optimum,
     Setting,
@@ -24,11 +25,7 @@ from robustmd.studies.planted.domains import (
 )
 from robustmd.studies.planted.methods import REFERENCE, Method
 
-COLUMNS = (
-    *(field.name for field in fields(Setting)),
-    *("seed", "optimum", "optimum_error", "method", "configuration", "chosen", "validation"),
-    *("suboptimality", "excess", "test", "clean", "weight", "last"),
-)
+NOT_LISTED = ["setting", "optimum_test", "optimum_clean", "optimum_weight"]  # in runs.csv
 _ROUNDING = 1e-12  # of sums of hundreds of numbers in float64
 
 
@@ -63,8 +60,8 @@ def run_cells(
     for i, (task, (_, _, splits)) in enumerate(zip(tasks, drawn, strict=True)):
         shared = _shared(task, splits)
         for method, became in zip(methods, trained, strict=True):
-            own = pd.DataFrame(_measured(method, became, i, splits, task.optimum))
-            found.append(own.assign(**shared))
+            measured = _measured(method, became, i, splits, task.optimum)
+            found.append(pd.DataFrame(shared | measured))
     return pd.concat(found, ignore_index=True)
 
 
@@ -119,6 +116,11 @@ class Results:
     methods: tuple[Method, ...]
     iterations: int
     runs: pd.DataFrame
+
+    @property
+    def noise(self) -> Factor:
+        """Of the factors, that of the noisy domain."""
+        return next(factor for factor in self.factors if factor.name == NOISE.name)
 
     @cached_property
     def _of(self) -> dict[Any, pd.DataFrame]:

@@ -1,17 +1,18 @@
 """The whole study: runs, checks, and the tables and figures of the report."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from robustmd.report.estimate import Estimate
 from robustmd.studies import figures
-from robustmd.studies.command import Findings, Order, images, say
+from robustmd.studies.command import Findings, Order, say
 from robustmd.studies.parallel import side_by_side
-from robustmd.studies.planted.domains import BASE, FACTORS, NOISE, Setting, settings_of
+from robustmd.studies.planted.domains import BASE, FACTORS, Setting, settings_of
 from robustmd.studies.planted.methods import Method, methods_compared
-from robustmd.studies.planted.runs import COLUMNS, Results, run_cells
+from robustmd.studies.planted.runs import NOT_LISTED, Results, run_cells
 
 ITERATIONS, QUICK_ITERATIONS = 1_000, 15
 MEASURES = ("suboptimality", "excess", "test", "clean", "weight", "last")
@@ -23,46 +24,43 @@ def find(order: Order) -> Findings:
     factors = tuple(factor.ends() for factor in FACTORS) if order.quick else FACTORS
     iterations = QUICK_ITERATIONS if order.quick else ITERATIONS
     methods, settings = methods_compared(), settings_of(factors)
+    jobs = _jobs(settings, order.seeds, methods, iterations)
     found: list[pd.DataFrame] = []
     done = 0
-    for some in side_by_side(
-        run_cells, _jobs(settings, order.seeds, methods, iterations), order.workers
-    ):
+    for some in side_by_side(run_cells, jobs, order.workers):
         found.append(some)
         done += len(some.drop_duplicates(["setting", "seed"]))
         say(f"{done} of {len(settings) * len(order.seeds)} draws done")
     runs = pd.concat(found, ignore_index=True)
-    runs["place"] = runs["setting"].map(settings.index)
-    runs = runs.sort_values(["place", "seed"], kind="stable", ignore_index=True)
+    places = runs["setting"].map(settings.index)
+    runs = runs.iloc[np.lexsort((runs["seed"], places))].reset_index(drop=True)
     results = Results(factors, methods, iterations, runs)
     diverged = int(np.isinf(runs["validation"]).sum())
     words = [f"{len(runs):,} runs; optima exact within {runs['optimum_error'].max():.0e}"]
     words += [f"{diverged} runs diverged and could not be chosen"] if diverged else []
-    noise = next(factor for factor in factors if factor.name == NOISE.name)
     files = {
         "planted.md": to_markdown(results),
         "planted.csv": to_csv(results),
-        "runs.csv": runs.to_csv(index=False, columns=[*COLUMNS]),
-        **images({name: figures.planted(results, name) for name in ("suboptimality", "excess")}),
-        **images({"noise": figures.planted_noise(results, noise)}),
+        "runs.csv": runs.drop(columns=NOT_LISTED).to_csv(index=False),
+        **figures.images(
+            suboptimality=figures.planted(results, "suboptimality"),
+            excess=figures.planted(results, "excess"),
+            noise=figures.planted_noise(results),
+        ),
     }
     return Findings(files, words, results.violations())
 
 
-Job = tuple[list[Setting], Sequence[int], Sequence[Method], int]  # what `run_cells` takes
-
-
-def _jobs(
-    settings: Sequence[Setting], seeds: Sequence[int], methods: Sequence[Method], iterations: int
-) -> list[Job]:
-    """Cells that train together: one number of domains, some seeds; the largest jobs first."""
+def _jobs(settings: Sequence[Setting], seeds: Sequence[int], *rest: object) -> list[Any]:
+    """Arguments of `run_cells` for cells that train together: one number of domains, some seeds;
+    the largest jobs first."""
     counts = dict.fromkeys(setting.num_domains for setting in settings)
     groups = [[one for one in settings if one.num_domains == K] for K in counts]
-    jobs: list[Job] = []
+    jobs = []
     for alike in sorted(groups, key=len, reverse=True):
         size = max(1, _LANES // len(alike))
         for first in range(0, len(seeds), size):
-            jobs.append((alike, seeds[first : first + size], methods, iterations))
+            jobs.append((alike, seeds[first : first + size], *rest))
     return jobs
 
 
@@ -94,7 +92,8 @@ def to_markdown(results: Results) -> str:
         _ends_table(results, "best"),
         "## Worst excess above its optimum, max_k (f_k(w) − f*_k) − G*",
         _ends_table(results, "excess"),
-        *_noise_part(results),
+        f"## A domain with {results.noise.levels[-1][0]:.0%} of its labels flipped",
+        _noise_table(results),
         "## The budget, and what was chosen",
         _budget_table(results),
     ]
@@ -114,13 +113,10 @@ def _caption(results: Results) -> str:
 
 def _ends_table(results: Results, measure: str) -> str:
     """The measure at every factor's hardest level; "best": see `Results.best`."""
-    columns = {
-        f"{factor.name} {value:g}": setting
-        for factor in results.factors
-        for value, setting in factor.levels[-1:]
-    }
-    if BASE in settings_of(results.factors):
-        columns = {"base": BASE, **columns}
+    columns = {"base": BASE}
+    for factor in results.factors:
+        value, hardest = factor.levels[-1]
+        columns[f"{factor.name} {value:g}"] = hardest
 
     def cell(setting: Setting, method: str) -> str:
         if measure == "best":
@@ -135,12 +131,9 @@ def _ends_table(results: Results, measure: str) -> str:
     return _table(["method", *columns], rows)
 
 
-def _noise_part(results: Results) -> list[str]:
+def _noise_table(results: Results) -> str:
     """Weight of the noisy domain and losses, and the optimum's own."""
-    factor = next((one for one in results.factors if one.name == NOISE.name), None)
-    if factor is None:
-        return []
-    share, setting = factor.levels[-1]
+    _, setting = results.noise.levels[-1]
 
     def cell(method: Method, measure: str) -> str:
         if measure == "weight" and method.example().signed:
@@ -156,7 +149,7 @@ def _noise_part(results: Results) -> list[str]:
     rows.append(["optimum F*", _text(weight, 3), "0", "", _text(test, 3), _text(clean, 3)])
     head = ["method", "mean weight of the noisy domain", "worst-case loss − F*"]
     head += ["worst excess − G*", "worst-case test loss", "without flipped labels"]
-    return [f"## A domain with {share:.0%} of its labels flipped", _table(head, rows)]
+    return _table(head, rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

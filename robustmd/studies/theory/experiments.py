@@ -222,8 +222,8 @@ def _p_gap(rate_name: str, rate: Function, bound: Function) -> Measure:
 
 def _model_step(constants: Constants, num_domains: int) -> Function:
     """η_w of Theorem 2."""
-    mu, sigma = constants.l2_mu(num_domains), constants.sigma
-    return lambda T: schedules.theorem2_model_step(mu, sigma, constants.smoothness, LAM, T)
+    mu, sigma, L = constants.l2_mu(num_domains), constants.sigma, constants.smoothness
+    return lambda T: schedules.theorem2_model_step(mu, sigma, L, LAM, T)
 
 
 def _symbols(problem: Problem, constants: Constants) -> tuple[int, float, float, float]:

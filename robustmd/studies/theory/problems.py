@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.func import jacrev
 
-from robustmd.studies.parallel import stream
+from robustmd.training.batches import stream
 
 
 class Problem(ABC):

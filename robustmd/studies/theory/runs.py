@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from torch import Tensor, nn
 from torch.func import jacrev, vmap
 
 from robustmd.adversary import Adversary, Play, RegretMeter
-from robustmd.studies.parallel import Lanes, one_thread, stream
+from robustmd.studies.parallel import Lanes
 from robustmd.studies.saddle import minimise_mixture
 from robustmd.studies.theory.problems import Classifier, Logistic, Problem
+from robustmd.training.batches import stream
 
 _BLOCK = 256  # iterations whose batches are drawn at once
 LAM = 1.0  # λ of all experiments
@@ -77,18 +79,16 @@ class Runs:
         | sigma        | max_t ‖ĝ_t‖₂; gamma: max_t ‖f̂ᵗ‖₂; radius: max_t ‖W_t‖₂                   |
         | mean_model   | W̄ = (1/T) Σ_t W_t [P]; mean_weights: p̄ = (1/T) Σ_t p_t [K]               |
         """
-        longest_first = sorted(horizons, reverse=True)
-        finished: list[list[dict[str, Any]]] = []
-        with one_thread(), torch.no_grad():
-            moving = _Moving(self, longest_first, seeds)
+        left, lines = sorted(horizons, reverse=True), []
+        with torch.no_grad():
+            moving = _Moving(self, left, seeds)
             batches = draw_batches(self.problem, seeds)
-            for t in range(1, longest_first[0] + 1):
-                left = len(longest_first) - len(finished)
-                moving.step(next(batches).repeat(left, 1))
-                if t == longest_first[left - 1]:  # the shortest of the horizons is done
-                    finished.append(moving.finish(seeds))
-        found = pd.DataFrame([line for lines in finished for line in lines])
-        return found.astype({"regret": float, "regret_bound": float})
+            for t in range(1, left[0] + 1):
+                moving.step(next(batches).repeat(len(left), 1))
+                if t == left[-1]:
+                    lines += moving.finish(seeds)
+                    left.pop()
+        return pd.DataFrame(lines).astype({"regret": float, "regret_bound": float})
 
 
 class _Moving:
@@ -167,17 +167,13 @@ def draw_batches(problem: Problem, seeds: Sequence[int]) -> Iterator[Tensor]:
     """Every iteration's `shares` [S, K·N], a row a seed: m examples a domain, with replacement."""
     K, N, m = problem.num_domains, problem.num_examples, problem.batch_size
     offsets = np.arange(K)[:, None] * N
-    block = 0
-    while True:
-        drawn = [
-            stream(seed, "batches", block).integers(N, size=(_BLOCK, K, m)) + offsets
-            for seed in seeds
-        ]
+    for block in count():
+        streams = [stream(seed, "batches", block=block) for seed in seeds]
+        drawn = [one.integers(N, size=(_BLOCK, K, m)) + offsets for one in streams]
         indices = torch.from_numpy(np.stack(drawn, axis=1)).flatten(2)  # [_BLOCK, S, K·m]
         shares = torch.zeros(_BLOCK, len(seeds), K * N, dtype=torch.float64)
         shares.scatter_add_(2, indices, torch.full_like(indices, 1 / m, dtype=shares.dtype))
         yield from shares
-        block += 1
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from robustmd.adversary.schedules import optimal_c, regret_bound
 from robustmd.report.renderers import FILES
 from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
 from robustmd.studies import figures
-from robustmd.studies.command import Findings, Order, images, say
+from robustmd.studies.command import Findings, Order, say
 from robustmd.studies.parallel import one_thread, side_by_side
 from robustmd.studies.saddle import duality_gap
 from robustmd.studies.theory.experiments import Experiment, Measure, experiments
@@ -63,16 +63,15 @@ class Row:
 def find(order: Order) -> Findings:
     """Runs everything. Violated: a run's regret that exceeds its proved bound, which is a bug."""
     results, rows = [], []
-    with one_thread():
-        for experiment, runs in run_all(QUICK_HORIZONS if order.quick else HORIZONS, order):
-            results.append((experiment, runs))
-            found = [row_of(experiment, measure, runs) for measure in experiment.measures]
-            rows += found
-            for row in found:
-                rate = "–" if math.isnan(row.rate_slope) else f"{row.rate_slope:.3f}"
-                slope = f"{row.slope:.3f} [{row.low:.3f}, {row.high:.3f}]"
-                what = f"{_title(experiment)}, {row.measure.name}"
-                say(f"{what}: slope {slope}, rate {rate}: {row.verdict}")
+    for experiment, runs in run_all(QUICK_HORIZONS if order.quick else HORIZONS, order):
+        results.append((experiment, runs))
+        for measure in experiment.measures:
+            row = row_of(experiment, measure, runs)
+            rows.append(row)
+            rate = NOTHING if math.isnan(row.rate_slope) else f"{row.rate_slope:.3f}"
+            slope = f"{row.slope:.3f} [{row.low:.3f}, {row.high:.3f}]"
+            what = f"{_title(experiment)}, {measure.name}"
+            say(f"{what}: slope {slope}, rate {rate}: {row.verdict}")
     broken = [line for result in results for line in broken_assumptions(*result)]
     violations = [line for result in results for line in regret_violations(*result)]
     checks = sum(int(runs["regret_bound"].count()) for _, runs in results)
@@ -84,12 +83,13 @@ def find(order: Order) -> Findings:
         *(f"  {line}" for line in broken),
         f"regret at most its bound at μ_obs in {checks - len(violations)} of {checks} runs",
     ]
-    files = {
+    files: dict[str, str | bytes] = {
         "regret_bound.csv": curve.to_csv(index=False),
         **{f"convergence.{kind}": render(sheet) for kind, render in FILES.items()},
         "runs.csv": runs_csv(results),
-        **images({"regret_bound": figures.regret_bound(curve, title)}),
-        **images({"convergence": figures.convergence(rows)}),
+        **figures.images(
+            regret_bound=figures.regret_bound(curve, title), convergence=figures.convergence(rows)
+        ),
     }
     return Findings(files, words, violations)
 
@@ -106,7 +106,8 @@ def run_all(horizons: Sequence[int], order: Order) -> Iterator[tuple[Experiment,
 
 @cache
 def _experiments() -> list[Experiment]:
-    return experiments()
+    with one_thread():
+        return experiments()
 
 
 def _run(index: int, horizons: Sequence[int], seeds: Sequence[int]) -> pd.DataFrame:
@@ -116,8 +117,7 @@ def _run(index: int, horizons: Sequence[int], seeds: Sequence[int]) -> pd.DataFr
     if isinstance(runs.problem, Logistic):
         losses = runs.problem.losses_and_jacobian
         means = zip(found["mean_model"], found["mean_weights"], strict=True)
-        with one_thread():
-            found["duality_gap"] = [duality_gap(losses, W, p) for W, p in means]
+        found["duality_gap"] = [duality_gap(losses, W, p) for W, p in means]
     return found
 
 
@@ -156,10 +156,9 @@ def regret_curve() -> tuple[pd.DataFrame, str]:
     """
     best_c = optimal_c(MU, LAM, T)
     best, plain = (regret_bound(c, MU, LAM, T) for c in (best_c, 0.0))
-    grid = np.sort(np.append(np.geomspace(1.0, 1e5, 200), best_c))
-    lines: list[tuple[float, float, str]] = [(0, plain, "plain step 1/(lam t)")]
-    for c in map(float, grid):
-        lines.append((c, regret_bound(c, MU, LAM, T), "c*" if c == best_c else ""))
+    grid = np.sort(np.append(np.geomspace(1.0, 1e5, 200), best_c)).tolist()
+    lines = [(c, regret_bound(c, MU, LAM, T), "c*" if c == best_c else "") for c in grid]
+    lines.insert(0, (0, plain, "plain step 1/(lam t)"))
     words = f"T = {T:g}, μ = {MU:g}, λ = {LAM:g}: c* = {best_c:.4f}, R(c*) = {best:.3f}, "
     words += f"plain step {plain:.3f}, ratio {best / plain:.4f}"
     return pd.DataFrame(lines, columns=["c", "regret_bound", "note"], dtype=object), words
@@ -213,9 +212,9 @@ def convergence_sheet(rows: Sequence[Row]) -> Sheet:
         return Cell(names[0], names, f"({', '.join(names[1:])})")
 
     def slope(row: Row) -> Cell:
-        ends = (row.slope, row.low, row.high)
-        text, low, high = (_number(value).text for value in ends)
-        return Cell(text, tuple(_known(value) for value in ends), f"[{low}, {high}]")
+        mean, low, high = (_number(value) for value in (row.slope, row.low, row.high))
+        ends = f"[{low.text}, {high.text}]"
+        return Cell(mean.text, mean.values + low.values + high.values, ends)
 
     def mean_at(T: int) -> Field:
         return field(None, lambda row: float(row.values.loc[T].mean()), f"mean_T={T}")
@@ -237,12 +236,9 @@ def convergence_sheet(rows: Sequence[Row]) -> Sheet:
 
 def _number(value: float, digits: str = ".3f") -> Cell:
     """ "−0.500"; an en dash where there is none."""
-    text = NOTHING if math.isnan(value) else f"{value:{digits}}".replace("-", "−")
-    return Cell(text, (_known(value),))
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    if math.isnan(value):
+        return Cell(NOTHING, (None,))
+    return Cell(f"{value:{digits}}".replace("-", "−"), (value,))
 
 
 def _caption(rows: Sequence[Row]) -> str:
