@@ -144,10 +144,10 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
             for name, examples in domains.items():
                 parts = chunks(examples, images_at_once(examples))
                 logits = torch.cat([model(images).half() for images, _ in parts])
-                found = {"id": examples.ids(), "label": examples.labels, "logits": logits}
+                found = {"id": examples.ids, "label": examples.labels, "logits": logits}
                 arrays |= {f"{split}/{name}/{key}": x.cpu().numpy() for key, x in found.items()}
                 if examples.files is not None:
-                    of_each = [examples.files[row] for row in examples.ids().tolist()]
+                    of_each = [examples.files[row] for row in examples.ids.tolist()]
                     arrays[f"{split}/{name}/file"] = np.array(of_each)
     return arrays
 

@@ -110,7 +110,7 @@ def stepping(optimizer: str) -> list[str]:
 
 def test_the_parts_are_captured_in_the_order_they_run() -> None:
     """Graphs that share memory must be replayed in the order of their capture."""
-    for method, last in (("method=opt", "_answer"), ("method=term", "_descend")):
+    for method, last in (("method=opt", "answer"), ("method=term", "descend")):
         order: list[str] = []
 
         def note(part: Callable[[], None], order: list[str] = order) -> Callable[[], None]:
@@ -118,7 +118,7 @@ def test_the_parts_are_captured_in_the_order_they_run() -> None:
             return part
 
         CapturedIteration(parts(CPU, method), capture=note)
-        assert order[:2] == ["_data", "_batch_losses"]
+        assert order[:2] == ["gather", "forward"]
         assert order[-1] == last
 
 
@@ -145,7 +145,7 @@ def test_a_graph_that_does_what_a_plain_iteration_does_is_taken(
     assert not said
 
 
-@pytest.mark.parametrize("part", ["_data", "_answer", "_descend"])
+@pytest.mark.parametrize("part", ["gather", "answer", "descend"])
 def test_a_graph_that_leaves_something_out_is_not_taken(
     monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -164,7 +164,7 @@ def test_whatever_a_capture_raises_the_run_goes_on_plainly(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def failing(part: Callable[[], None]) -> Callable[[], None]:
-        if part.__name__ == "_descend":
+        if part.__name__ == "descend":
             raise error
         return part
 

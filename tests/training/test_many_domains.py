@@ -19,7 +19,7 @@ from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.fast_iteration import CapturedIteration, why_not
 from robustmd.training.history import Clock, Diverged, History
 from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import Parts, answer, descend, iterate, losses_weighed, of_all
+from robustmd.training.loop import Parts, Steps, iterate, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool, resident_splits
 
 CPU = torch.device("cpu")
@@ -57,9 +57,10 @@ def test_the_objective_is_unbiased(drawn: int) -> None:
     def step(domains: torch.Tensor | None) -> torch.Tensor:
         model = nn.Linear(4, 1, bias=False)
         model.weight.data[:] = start
-        learner = _learner_of(model, Fixed(4, prior=weights.tolist()))
+        steps = _steps_of(model, Fixed(4, prior=weights.tolist()))
         losses = (model.weight[0] - targets).square()
-        descend(learner, losses if domains is None else losses[domains], domains)
+        steps.losses, steps.domains = losses if domains is None else losses[domains], domains
+        steps.descend()
         return start - model.weight.data[0]
 
     sets = [torch.tensor(s) for s in itertools.combinations(range(4), drawn)]
@@ -70,26 +71,28 @@ def test_the_objective_is_unbiased(drawn: int) -> None:
 @pytest.mark.parametrize("rule", [TopK(4, 1), CVaR(4, 0.5), Tilted(4, 1.0)])
 def test_weights_that_take_part_in_the_draw_are_not_answered_to_it(rule: Adversary) -> None:
     """A rule without memory would put its weight on those whose old losses are large: not drawn."""
-    learner = _learner_of(nn.Linear(1, 1), rule)
+    learner = SimpleNamespace(adversary=rule)
     few, every = (BatchStream(sized(a=9, b=9, c=9, d=9), 8, 0, domains_per_batch=m) for m in (2, 4))
     assert losses_weighed(SimpleNamespace(learner=learner, batches=every)) == "current"  # type: ignore[arg-type]
     assert losses_weighed(SimpleNamespace(learner=learner, batches=few)) == "next"  # type: ignore[arg-type]
 
 
-def _learner_of(model: nn.Module, adversary: Any) -> Learner:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return Learner(model, optimizer, adversary)
+def _steps_of(model: nn.Module, adversary: Any) -> Steps:
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.1), adversary)
+    return Steps(SimpleNamespace(learner=learner))  # type: ignore[arg-type]
 
 
 def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
     ours, theirs = (ProjectedAscent(3, L2(), lam=1.0, total_steps=9) for _ in range(2))
-    learner = _learner_of(nn.Linear(1, 1), ours)
-    answer(learner, *of_all(learner, torch.tensor([3.0, 1.0]), torch.tensor([0, 2])))
-    theirs.update(torch.tensor([3.0, 2.0, 1.0]))  # never seen: the mean of the others
-    assert ours.weights.equal(theirs.weights)
-    answer(learner, *of_all(learner, torch.tensor([5.0]), torch.tensor([1])))
-    theirs.update(torch.tensor([3.0, 5.0, 1.0]))
-    assert ours.weights.equal(theirs.weights)
+    steps = _steps_of(nn.Linear(1, 1), ours)
+    for seen, losses, every in (
+        ([0, 2], [3.0, 1.0], [3.0, 2.0, 1.0]),  # never seen: the mean of the others
+        ([1], [5.0], [3.0, 5.0, 1.0]),
+    ):
+        steps.seen = of_all(steps.parts.learner, torch.tensor(losses), torch.tensor(seen))
+        steps.answer()
+        theirs.update(torch.tensor(every))
+        assert ours.weights.equal(theirs.weights)
 
 
 def test_the_history_knows_who_was_absent_and_who_diverged() -> None:
