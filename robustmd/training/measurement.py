@@ -93,8 +93,7 @@ def _sums(
     loss: LossFunction,
 ) -> torch.Tensor:
     """[4 + metrics]: summed loss, correct predictions (NaN: labels are numbers), examples; 1 for a
-    constant prediction, else 0; the metrics' values, of all logits, which are kept only for them.
-    """
+    constant prediction, else 0; the metrics' values, of all logits."""
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
