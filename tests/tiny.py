@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,16 @@ def composed(*overrides: str) -> settings.Config:
         return typed(compose("config", overrides=list(overrides)))
 
 
+def composed_into(outputs: Path, *overrides: str) -> settings.Config:
+    """The same, with runs written to `outputs`; what is composed again costs nothing."""
+    config = deepcopy(_composed_once(*overrides))
+    config.paths.outputs = str(outputs)
+    return config
+
+
+_composed_once = cache(composed)
+
+
 def parts(device: torch.device, *overrides: str) -> Parts:
     """What an iteration takes, for the tiny domains; twelve of them can be recorded."""
     config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
@@ -112,6 +124,12 @@ def rows(directory: Path, name: str = "metrics.csv") -> list[dict[str, str]]:
             {key: value for key, value in row.items() if key != "seconds"}
             for row in csv.DictReader(stream)
         ]
+
+
+def assert_same_rows(one: Path, other: Path) -> None:
+    """Two runs' measurements and weights, byte for byte but for the seconds."""
+    for name in ("metrics.csv", "weights.csv"):
+        assert rows(one, name) == rows(other, name)
 
 
 def summary(directory: Path) -> dict[str, Any]:

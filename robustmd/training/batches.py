@@ -110,16 +110,15 @@ class BatchStream:
         self.domains_per_batch = domains_per_batch or len(self.domains)
         self.share = batch_size // self.domains_per_batch
         self.counts = None if shares is None else parts_of(batch_size, shares)
-        # M·m ≤ B
-        self.effective_batch = sum(self.counts or [self.share * self.domains_per_batch])
         self.samples_domains = self.domains_per_batch < len(self.domains)
         self.is_whole, self._part = part[1] == 1, slice(part[0], None, part[1])
+        self._in_whole = self._in_part = self.counts or [self.share] * self.domains_per_batch
         if not self.is_whole:
-            self._in_whole = self.counts or [self.share] * self.domains_per_batch
-            every = np.arange(len(self._in_whole)).repeat(self._in_whole)[self._part]
-            self._in_part = np.bincount(every, minlength=len(self._in_whole)).tolist()
+            every = np.arange(self.domains_per_batch).repeat(self._in_whole)[self._part]
+            self._in_part = np.bincount(every, minlength=self.domains_per_batch).tolist()
             self._places = torch.from_numpy(every.copy())  # of its examples, among the M domains
         self.augmentation = augmentation
+        self.effective_batch = sum(self._in_whole)  # M·m ≤ B
         self._is_cropped = any(_margin(one) != (0, 0) for one in self.domains.values())
         self._is_noisy = any(one.views.sigma > 0 for one in self.domains.values())
         self.put_on(torch.device("cpu"))
@@ -138,7 +137,9 @@ class BatchStream:
         wanted = (block, block + 1)
         if not all(number in self._blocks for number in wanted):
             self._blocks = {
-                number: self._blocks.get(number) or self._sent(number) for number in wanted
+                number: self._blocks.get(number)
+                or self.draw_block(number).each(lambda part: sent(part, self.device))
+                for number in wanted
             }
         return self._blocks[block].at(offset)
 
@@ -152,15 +153,10 @@ class BatchStream:
 
     def means(self, losses: torch.Tensor) -> torch.Tensor:
         """f̂ᵗ, [M], or what the part adds to it, from the losses of the part's rows."""
-        if not self.is_whole:
-            pairs = zip(losses.split(self._in_part), self._in_whole, strict=True)
-            return torch.stack([own.sum() / count for own, count in pairs])
-        if self.counts is None:
+        if self.is_whole and self.counts is None:
             return losses
-        return torch.stack([own.mean() for own in losses.split(self.counts)])
-
-    def _sent(self, block: int) -> Draw:
-        return self.draw_block(block).each(lambda part: sent(part, self.device))
+        pairs = zip(losses.split(self._in_part), self._in_whole, strict=True)
+        return torch.stack([own.sum() / count for own, count in pairs])
 
     def draw_block(self, block: int) -> Draw:
         """The draws of iterations 100·block to 100·block + 99, stacked; on the host."""

@@ -138,7 +138,8 @@ class Interrupted(BaseException):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"stopped by {name}")
-        self.code = _exit_code(name)
+        # A preemption is an end like any other to whoever waits.
+        self.code = 128 + int(signal.SIGTERM if name in PREEMPTIONS else getattr(signal, name))
 
 
 class StopRequest:
@@ -205,9 +206,4 @@ class StopRequest:
     @property
     def code(self) -> int:
         """The exit code for a signal that has come; 0 where none has."""
-        return 0 if self._received is None else _exit_code(self._received)
-
-
-def _exit_code(name: str) -> int:
-    """128 + signal; a preemption is an end like any other to whoever waits."""
-    return 128 + int(signal.SIGTERM if name in PREEMPTIONS else getattr(signal, name))
+        return 0 if self._received is None else Interrupted(self._received).code

@@ -18,16 +18,7 @@ from robustmd.errors import Say, UserError, first_line
 from robustmd.training.batches import BatchStream
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner
-from robustmd.training.loop import (
-    Iterate,
-    Parts,
-    answer,
-    batch_losses,
-    descend,
-    iterate,
-    losses_weighed,
-    of_all,
-)
+from robustmd.training.loop import Iterate, Parts, Steps, iterate, losses_weighed
 from robustmd.training.pool import TrainingPool
 
 WARM_UP = 3  # iterations before the capture: libraries choose their kernels, buffers come to be
@@ -35,8 +26,8 @@ WARM_UP = 3  # iterations before the capture: libraries choose their kernels, bu
 # sums in another order stay below, and of the numbers themselves, as float32 rounds them.
 LOOSE, TIGHT = 0.05, 1e-6
 
-Part = Callable[[], None]
-Capture = Callable[[Part], Part]
+Step = Callable[[], None]
+Capture = Callable[[Step], Step]
 
 
 def ready_iteration(runtime: settings.Runtime, parts: Parts, say: Say) -> Iterate:
@@ -128,8 +119,8 @@ def numbers_around(iteration: Iterate, parts: Parts) -> tuple[Numbers, Numbers]:
 
     with as_before(learner):
         before = numbers()
-        names = ("",) * parts.pool.num_domains
-        tried = replace(parts, history=History(names, 2, device), clock=Clock(device))
+        history = History(parts.history.domains, 2, device)
+        tried = replace(parts, history=history, clock=Clock(device))
         for _ in range(2):
             iteration(tried)
         return before, numbers()
@@ -154,8 +145,8 @@ def as_before(learner: Learner) -> Iterator[None]:
         learner.load_state_dict(state)
 
 
-class CapturedIteration:
-    """`loop.iterate`, captured: the same parts on the same memory, replayed.
+class CapturedIteration(Steps):
+    """`loop.iterate`, captured: the same steps on the same memory, replayed.
 
     The learner is afterwards as it was before: the warm-up's steps are taken back. What changes
     from one iteration to the next lies on the device and is written before a replay: the draw and
@@ -163,87 +154,51 @@ class CapturedIteration:
 
     Args:
         parts: what will be iterated on; learner, batches and pool are always these.
-        capture: turns a part that has been warmed up into its replay; None: a CUDA graph.
+        capture: turns a step that has been warmed up into its replay; None: a CUDA graph.
     """
 
     def __init__(self, parts: Parts, capture: Capture | None = None) -> None:
-        self._parts, learner = parts, parts.learner
-        self._weighs = losses_weighed(parts)
-        device = learner.adversary.weights.device
-        self._draw = parts.batches.draw(learner.iteration).each(
-            lambda part: part.to(device, copy=True)  # its own memory: replays read it
-        )
-        self._weights = torch.zeros_like(learner.adversary.weights)  # p_t; answering moves p on
+        super().__init__(parts)
+        learner, device = parts.learner, parts.learner.adversary.weights.device
+        super().draw()
+        self.drawn = self.drawn.each(lambda part: part.to(device, copy=True))  # replays read it
+        ordered = [self.gather, self.forward, self.answer, self.descend]
         with as_before(learner), side_stream(device):
             for _ in range(WARM_UP):
-                self._data()
-                self._batch_losses()
-                self._answer()
-                self._descend()
+                for step in ordered:
+                    step()
             # Its autograd graph would tie the gradients to this stream; the capture has its own.
-            del self._f, self._f_all
+            del self.losses, self.seen
         learner.optimizer.zero_grad(set_to_none=True)
+        if losses_weighed(parts) == "next":  # as they are replayed: their memory is shared
+            ordered[2:] = [self.descend, self.answer]
+        if learner.adversary.feeds_on != "batch":  # it has no work, and no graph can be empty
+            ordered.remove(self.answer)
         take = capture or GraphCapture()
-        self._replay_data, self._replay_losses = take(self._data), take(self._batch_losses)
-        ordered = [self._answer, self._descend]  # as they are replayed: their memory is shared
-        if self._weighs == "next":
-            ordered.reverse()
-        if learner.adversary.feeds_on != "batch":  # no work, and no graph can be empty
-            ordered.remove(self._answer)
-        replays = {part: take(part) for part in ordered}
-        self._replay_descend = replays[self._descend]
-        self._replay_answer = replays.get(self._answer, lambda: None)
+        replays = {step.__name__: take(step) for step in ordered}
+        vars(self).update(replays)  # in place of the methods
 
     def __call__(self, parts: Parts) -> None:
         """One iteration; see `loop.iterate`."""
-        learner, clock = parts.learner, parts.clock
-        with clock.part("data"):
-            self._draw.copy_(parts.batches.draw(learner.iteration))
-            self._replay_data()
-        with clock.part("model"):
-            self._replay_losses()
-        if self._weighs == "current":
-            with clock.part("adversary"):
-                self._replay_answer()
-        with clock.part("model"):
-            learner.count_average()
-            self._replay_descend()
-            parts.history.record(self._weights, *self._f_all)
-        if self._weighs == "next":
-            with clock.part("adversary"):
-                self._replay_answer()
-        learner.advance()
+        iterate(parts, self)
 
-    # --- the parts ---------------------------------------------------------------------------
-
-    def _data(self) -> None:
-        self._images, self._labels = self._parts.pool.gather(self._draw)
-
-    def _batch_losses(self) -> None:
-        self._f = batch_losses(self._parts, self._images, self._labels, self._draw)
-        self._f_all = of_all(self._parts.learner, self._f, self._draw.domains)
-
-    def _answer(self) -> None:
-        answer(self._parts.learner, *self._f_all)
-
-    def _descend(self) -> None:
-        self._weights.copy_(self._parts.learner.adversary.weights)
-        descend(self._parts.learner, self._f, self._draw.domains)
+    def draw(self) -> None:
+        self.drawn.copy_(self.parts.batches.draw(self.parts.learner.iteration))
 
 
 class GraphCapture:
-    """Captures parts one after another into graphs that share their memory."""
+    """Captures steps one after another into graphs that share their memory."""
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = torch.cuda.Stream()
 
-    def __call__(self, part: Part) -> Part:
+    def __call__(self, step: Step) -> Step:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-            part()
+            step()
 
-        def replay(_kept: Part = part) -> None:  # the graph reads the part's tensors where they lie
+        def replay(_kept: Step = step) -> None:  # the graph reads the step's tensors where they lie
             graph.replay()
 
         return replay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import torch
@@ -13,24 +14,6 @@ from robustmd.training.measurement import evaluating, images_at_once
 from robustmd.training.pool import ResidentExamples, Splits, chunks
 
 RTOL, ATOL = 1e-4, 1e-5  # of logits, between the whole model's and its head's
-
-
-class Features(ResidentExamples):
-    """A split whose images are features, float32 [N, 1, d, 1], which no view changes.
-
-    They are those of `examples`, each as it is measured, and of others; `first` is the row where
-    these begin.
-    """
-
-    def __init__(self, examples: ResidentExamples, features: torch.Tensor, first: int) -> None:
-        vars(self).update(vars(examples))
-        self.images, self.image_size = features, (1, features.shape[2])
-        self.rows = torch.arange(first, first + len(examples))
-        self.views, self.noise_start = Views(), 0
-        self._of = examples
-
-    def ids(self) -> torch.Tensor:
-        return self._of.ids()
 
 
 def features_of(
@@ -68,12 +51,16 @@ def features_of(
 
 
 def _placed(splits: Splits, split: str, parts: list[torch.Tensor]) -> dict[str, ResidentExamples]:
-    """All domains' features in one array, so that one gather serves them all."""
+    """A split whose images are features, float32 [N, 1, d, 1], which no view changes: all domains'
+    in one array, so that one gather serves them all."""
     placed: dict[str, ResidentExamples] = {}
     if not parts:
         return placed
     features, first = torch.cat(parts)[:, None, :, None], 0
     for name, examples in splits[split].items():
-        placed[name] = Features(examples, features, first)
+        placed[name] = one = copy.copy(examples)
+        one.images, one.image_size = features, (1, features.shape[2])
+        one.rows = torch.arange(first, first + len(examples))
+        one.views, one.noise_start = Views(), 0
         first += len(examples)
     return placed

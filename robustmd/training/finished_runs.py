@@ -87,8 +87,7 @@ def changed_code(plan: Plan) -> list[str]:
 
 
 def drop_checkpoints(plan: Plan, keeps_end: bool) -> None:
-    """Of a finished run all but that of its end, from which a longer one can go on; without
-    `keeps_end` that too, which one that was stopped there has."""
+    """Of a finished run all, but that of its end, from which a longer one can go on, if asked."""
     checkpoints.drop(plan.directory.path, but=plan.iterations if keeps_end else None)
 
 

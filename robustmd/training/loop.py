@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from robustmd.losses import cross_entropy
-from robustmd.training.batches import BatchStream, Draw, sent
+from robustmd.training.batches import BatchStream, sent
 from robustmd.training.history import Clock, History
 from robustmd.training.learner import Learner, LossFunction
 from robustmd.training.measurement import masked
@@ -57,32 +57,74 @@ def train(session: Session, iteration: Iterate) -> None:
         session.measure_if_due()
 
 
-def iterate(parts: Parts) -> None:
+def iterate(parts: Parts, steps: Steps | None = None) -> None:
     """One iteration t: batch, f̂ᵗ at W_t, W_{t+1} with p_t, p_{t+1} from f̂ᵗ.
 
     A rule that `weighs` the current batch answers f̂ᵗ before the model's step: p_t is its answer.
+    `steps`: what carries it out, of the same parts; None: plainly.
     """
-    learner, clock = parts.learner, parts.clock
-    with clock.part("data"):
-        draw = parts.batches.draw(learner.iteration)
-        part = parts.batches.part_of(draw)
-        images, labels = parts.pool.gather(part)
-        drawn = None if draw.domains is None else sent(draw.domains, parts.pool.device)
-    with clock.part("model"):
-        losses = batch_losses(parts, images, labels, part)
-        seen = of_all(learner, losses, drawn)
+    learner, clock, steps = parts.learner, parts.clock, steps or Steps(parts)
     weighs = losses_weighed(parts)
+    with clock.part("data"):
+        steps.draw()
+        steps.gather()
+    with clock.part("model"):
+        steps.forward()
     if weighs == "current":
         with clock.part("adversary"):
-            answer(learner, *seen)
+            steps.answer()
     with clock.part("model"):
         learner.count_average()
-        descend(learner, losses, drawn)
-        parts.history.record(learner.adversary.weights, *seen)
+        steps.descend()
+        parts.history.record(learner.adversary.weights, *steps.seen)
     if weighs == "next":
         with clock.part("adversary"):
-            answer(learner, *seen)
+            steps.answer()
     learner.advance()
+
+
+class Steps:
+    """What an iteration does; each step leaves to the next what it found."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    def draw(self) -> None:
+        self.drawn = self.parts.batches.draw(self.parts.learner.iteration)
+
+    def gather(self) -> None:
+        pool, domains = self.parts.pool, self.drawn.domains
+        self.part = self.parts.batches.part_of(self.drawn)
+        self.images, self.labels = pool.gather(self.part)
+        self.domains = None if domains is None else sent(domains, pool.device)
+
+    def forward(self) -> None:
+        """f̂ᵗ, [M], or what this process's part of the batch adds to it; `seen`: that of all."""
+        learner, part = self.parts.learner, self.part
+        logits = learner.training_logits(self.images)
+        absent = self.parts.pool.absent_classes(part)
+        rows = domain_losses(logits, self.labels, len(part.positions), absent, learner.loss)
+        self.losses = self.parts.batches.means(rows)
+        self.seen = of_all(learner, self.losses, self.domains)
+
+    def answer(self) -> None:
+        """The adversary's answer to f̂ᵗ, if it feeds on batches, and its play's score."""
+        learner = self.parts.learner
+        if learner.adversary.feeds_on == "batch":
+            play = learner.adversary.update(*self.seen)
+            if learner.regret is not None:
+                learner.regret.update(play)
+
+    def descend(self) -> None:
+        """W_{t+1}: the optimizer's step on p_t·f̂ᵗ.
+
+        Where only some `domains` (int64 [M]) are in the batch, on (K/M) Σ_{k drawn} p_k f̂_k, whose
+        mean over the draws is p·f̂ for a p from before the draw: each is drawn with probability M/K.
+        """
+        weights = self.parts.learner.adversary.weights
+        if self.domains is not None:
+            weights = weights[self.domains] * (len(weights) / len(self.domains))
+        self.parts.learner.step(weights @ self.losses)
 
 
 def losses_weighed(parts: Parts) -> str:
@@ -92,17 +134,6 @@ def losses_weighed(parts: Parts) -> str:
     since weights that depend on the draw would make the step on the drawn domains a biased one.
     """
     return "next" if parts.batches.samples_domains else parts.learner.adversary.weighs
-
-
-def batch_losses(
-    parts: Parts, images: torch.Tensor, labels: torch.Tensor, draw: Draw
-) -> torch.Tensor:
-    """f̂ᵗ, [M], or what this process's part of the batch adds to it, from one forward pass."""
-    learner, pool = parts.learner, parts.pool
-    logits = learner.training_logits(images)
-    absent = pool.absent_classes(draw)
-    losses = domain_losses(logits, labels, len(draw.positions), absent, learner.loss)
-    return parts.batches.means(losses)
 
 
 def domain_losses(
@@ -123,31 +154,11 @@ def domain_losses(
     return loss(logits, labels).view(num_domains, -1).mean(1)
 
 
-def descend(learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None = None) -> None:
-    """W_{t+1}: the optimizer's step on p_t·f̂ᵗ.
-
-    Where only the domains `drawn` (int64 [M]) are in the batch, on (K/M) Σ_{k drawn} p_k f̂_k, whose
-    mean over the draws is p·f̂ for a p from before the draw: each is drawn with probability M/K.
-    """
-    weights = learner.adversary.weights
-    if drawn is not None:
-        weights = weights[drawn] * (len(weights) / len(drawn))
-    learner.step(weights @ losses)
-
-
-def answer(learner: Learner, losses: torch.Tensor, present: torch.Tensor | None = None) -> None:
-    """The adversary's answer to f̂ᵗ (of `of_all`), if it feeds on batches, and its play's score."""
-    if learner.adversary.feeds_on == "batch":
-        play = learner.adversary.update(losses, present)
-        if learner.regret is not None:
-            learner.regret.update(play)
-
-
 def of_all(
     learner: Learner, losses: torch.Tensor, drawn: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """(losses [K], present: bool [K], None: all are) from the losses of the domains drawn, or what
-    each process adds to them."""
+    """(losses [K], present: bool [K], None: all are) from the losses of the domains drawn (int64
+    [M], None: all), or what each process adds to them."""
     losses = here().sum(losses.detach())
     if drawn is None:
         return losses, None

@@ -93,8 +93,7 @@ def _sums(
     loss: LossFunction,
 ) -> torch.Tensor:
     """[4 + metrics]: summed loss, correct predictions (NaN: labels are numbers), examples; 1 for a
-    constant prediction, else 0; the metrics' values, of all logits, which are kept only for them.
-    """
+    constant prediction, else 0; the metrics' values, of all logits."""
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
     exact = torch.float32 if split.device.type == "mps" else torch.float64
     total = torch.zeros(3, dtype=exact, device=split.device)
@@ -144,10 +143,10 @@ def predict(model: nn.Module, splits: Splits) -> dict[str, np.ndarray]:
             for name, examples in domains.items():
                 parts = chunks(examples, images_at_once(examples))
                 logits = torch.cat([model(images).half() for images, _ in parts])
-                found = {"id": examples.ids(), "label": examples.labels, "logits": logits}
+                found = {"id": examples.ids, "label": examples.labels, "logits": logits}
                 arrays |= {f"{split}/{name}/{key}": x.cpu().numpy() for key, x in found.items()}
                 if examples.files is not None:
-                    of_each = [examples.files[row] for row in examples.ids().tolist()]
+                    of_each = [examples.files[row] for row in examples.ids.tolist()]
                     arrays[f"{split}/{name}/file"] = np.array(of_each)
     return arrays
 

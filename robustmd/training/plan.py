@@ -91,6 +91,11 @@ class Plan:
         method, note = config.method.filled(others)
         config = replace(config, method=method)
 
+        alone = ""
+        if len(domains) == 1:
+            one = domains.names[0]
+            alone = f"data {domains.name} has one domain, {one}: p is 1, whatever the method"
+
         plain = settings.as_dict(config)
         sha256 = weights.sha256 if weights else None
         read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
@@ -110,18 +115,13 @@ class Plan:
             read=read,
             identity=identity,
             directory=RunDirectory(folder, further=bool(config.evaluation.metrics)),
-            notes=tuple(filter(None, (note, _alone(domains)))),
+            notes=tuple(filter(None, (note, alone))),
         )
 
     @property
     def iterations(self) -> int:
         """T."""
         return self.config.training.iterations
-
-    @property
-    def loss_is_own(self) -> bool:
-        """Whether what is trained on is a loss that somebody registered."""
-        return self.config.training.loss != "cross_entropy"
 
     @property
     def sizes(self) -> list[int]:
@@ -151,11 +151,6 @@ class Plan:
         return f"{config_hash(self.identity)} {ending}"
 
 
-def _alone(domains: DomainSet) -> str:
-    one = f"data {domains.name} has one domain, {domains.names[0]}: p is 1, whatever the method"
-    return one if len(domains.names) == 1 else ""
-
-
 def _check_targets(config: settings.Config, domains: DomainSet) -> None:
     """Raises UserError for a loss or a metric of classes where labels are numbers, and the other
     way round; for a loss of a user's own that gives not one number for each of two examples."""
@@ -172,11 +167,8 @@ def _check_targets(config: settings.Config, domains: DomainSet) -> None:
                 f"data {domains.name} are {here}; leave it out"
             )
     if config.training.loss != "cross_entropy":
-        outputs = torch.zeros(2, len(domains.classes))
-        first = domains.domains[0].train.targets[:1]
-        _check_loss(
-            LOSSES[config.training.loss], outputs, torch.from_numpy(first.repeat(2, axis=0))
-        )
+        labels = torch.from_numpy(domains[0].train.targets[:1].repeat(2, axis=0))
+        _check_loss(LOSSES[config.training.loss], torch.zeros(2, len(domains.classes)), labels)
 
 
 def _check_loss(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> None:
@@ -198,11 +190,8 @@ def _folder(
     by_place: Mapping[str, Any],
 ) -> Path:
     """The run's folder: where the settings name files, a run is also found under the name that it
-    had when their paths were part of it.
-
-    Raises:
-        UserError: without force=true, if a run of the same settings read other bytes from there.
-    """
+    had when their paths were part of it. Raises UserError: a run of the same settings read other
+    bytes from there, and force=true is not given."""
     named = run_folder(Path(config.paths.outputs), identity, config.seed)
     if identity == by_place or named.is_dir():
         return named

@@ -29,7 +29,8 @@ class ResidentExamples:
 
     images: the same images, placed before for another split or domain. noise_start: 0 <= start <
     2**63, chooses each image's own noise. absent: bool [C] on the device, the classes that play no
-    part in the domain's loss and accuracy; given for all domains or none.
+    part in the domain's loss and accuracy; given for all domains or none. ids: int64 [n], on the
+    host: for each example the row of its image in the prepared arrays.
     """
 
     def __init__(
@@ -48,13 +49,10 @@ class ResidentExamples:
         self.rows = _tensor(np.asarray(rows, dtype=np.int64))
         self.views, self.image_size = examples.views, examples.image_size
         self.files = examples.files
+        self.ids = self.rows.repeat_interleave(len(self.views.variants))
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def ids(self) -> torch.Tensor:
-        """int64 [n], on the host: for each example the row of its image in the prepared arrays."""
-        return self.rows.repeat_interleave(len(self.views.variants))
 
 
 Splits = Mapping[str, Mapping[str, ResidentExamples]]  # split -> domain -> examples
@@ -131,17 +129,14 @@ class TrainingPool:
             else:
                 groups.append([split])
         self.shelves = [Shelf(group) for group in groups]
-        self._bounds = [0, *accumulate(len(group) for group in groups)]  # of the shelves' domains
-        self.num_domains, self.counts, self.device = len(splits), counts, splits[0].device
+        self.device = splits[0].device
+        self._first = [0, *accumulate(map(len, groups))]  # of each shelf's domains, and the end
         # Whose the rows of a draw of all domains are: [K], or by `counts` an example a row.
-        rows = torch.arange(len(splits)).repeat_interleave(torch.tensor(counts or 1))
-        self._whose = [
-            (rows[(first <= rows) & (rows < last)] - first).to(shelf.images.device)
-            for shelf, (first, last) in zip(self.shelves, pairwise(self._bounds), strict=True)
-        ]
+        everybody = torch.arange(len(splits)).repeat_interleave(torch.tensor(counts or 1))
+        self._bounds = self._bounds_in(everybody)
+        self._everybody = everybody.to(self.device if self.resident else "cpu")
         masks = [split.absent for split in splits if split.absent is not None]
         self._absent = torch.stack(masks) if masks else None
-        self._absent_in_rows = torch.stack([masks[k] for k in rows]) if masks else None
 
     @property
     def resident(self) -> bool:
@@ -154,9 +149,13 @@ class TrainingPool:
         Where there are several shelves, a draw of some of the domains must be on the host, which
         decides by it which of them to read.
         """
+        if draw.domains is None:
+            draw, bounds = draw._replace(domains=self._everybody), self._bounds
+        else:
+            bounds = self._bounds_in(draw.domains)
         parts = [
             self._part(number, draw.at(slice(first, last)))
-            for number, (first, last) in enumerate(pairwise(self._bounds_in(draw)))
+            for number, (first, last) in enumerate(pairwise(bounds))
             if first < last
         ]
         images, labels = (torch.cat(of_all) for of_all in zip(*parts, strict=True))
@@ -166,25 +165,21 @@ class TrainingPool:
 
     def absent_classes(self, draw: Draw) -> torch.Tensor | None:
         """bool [rows, C]: the classes that a row's domain does not have; None: all have all."""
-        if self._absent is None or draw.domains is None:
-            return self._absent_in_rows
-        return self._absent[sent(draw.domains, self.device)]
+        if self._absent is None:
+            return None
+        domains = self._everybody if draw.domains is None else draw.domains
+        return self._absent[sent(domains, self.device)]
 
-    def _bounds_in(self, draw: Draw) -> list[int]:
-        """Where in the draw each shelf's rows begin, and the end."""
-        if draw.domains is None:
-            return [0, *accumulate(len(whose) for whose in self._whose)]
+    def _bounds_in(self, domains: torch.Tensor) -> list[int]:
+        """Where in them each shelf's rows begin, and the end."""
         if len(self.shelves) == 1:
-            return [0, len(draw.domains)]
-        return torch.searchsorted(draw.domains, torch.tensor(self._bounds)).tolist()
+            return [0, len(domains)]
+        return torch.searchsorted(domains, torch.tensor(self._first)).tolist()
 
     def _part(self, number: int, draw: Draw) -> Batch:
         """A shelf's images and labels: what `draw` has of its domains."""
-        first, last = self._bounds[number : number + 2]
-        whose = None
-        if last - first > 1:
-            on_shelf = self._whose[number] if draw.domains is None else draw.domains - first
-            whose = on_shelf[:, None].expand_as(draw.positions).flatten()
+        assert draw.domains is not None
+        whose = (draw.domains - self._first[number])[:, None].expand_as(draw.positions).flatten()
         corners = None if draw.corners is None else draw.corners.flatten(0, 1)
         keys = None if draw.noise_keys is None else draw.noise_keys.flatten()
         return self.shelves[number].gather(draw.positions.flatten(), whose, corners, keys)
@@ -228,7 +223,6 @@ class Shelf:
         self._offsets = before.to(there)  # [G], how many stored images the splits before have
         self._labels = torch.cat([split.labels for split in splits])
         self._rows = torch.cat([split.rows for split in splits]).to(there)
-        self._is_whole = len(splits) == 1 and first.rows.equal(torch.arange(len(self.images)))
 
         height, width = self.images.shape[1:3]
         margins = height - self.image_size[0], width - self.image_size[1]
@@ -263,22 +257,19 @@ class Shelf:
 
         Args:
             positions: int64 [n], each in its domain's split.
-            whose: int64 [n], the domains' numbers on this shelf; None: all of domain 0.
+            whose: int64 [n], the domains' numbers on this shelf; None: all of number 0.
             corners: int64 [n, 2], of the crops; None: in the centre.
             noise_keys: int64 [n], of the noise; None: each image's own.
         """
         there = self.images.device
         positions = sent(positions, there)
-        mine = 0 if whose is None else sent(whose, there)
-        offset = 0 if whose is None else self._offsets[mine]
+        mine = torch.zeros_like(positions) if whose is None else sent(whose, there)
+        offset = self._offsets[mine]
         variants = positions % self._variants
-        rows = positions // self._variants + offset
-        if not self._is_whole:
-            rows = self._rows[rows]
+        rows = self._rows[positions // self._variants + offset]
         images = self._seen(rows, variants + mine * self._variants, corners)
         if self._tables is not None:
-            if isinstance(mine, torch.Tensor):
-                mine = sent(mine, self.device)
+            mine = sent(mine, self.device)
             if noise_keys is None:
                 own = sent(rows * self._variants + variants, self.device)
                 noise_keys = pixels.keys_of_images(self._noise_starts[mine], own)

@@ -10,6 +10,7 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,7 @@ def _cpu(fact: str) -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(fact)), "")
 
 
+@cache
 def _commit() -> dict[str, Any]:
     """The commit of the checkout that the package runs from; empty where it is installed."""
     root = Path(robustmd.__file__).resolve().parent.parent
@@ -183,7 +185,7 @@ def summarise(
         summary["metrics"] = {
             name: {fact: getattr(METRICS[name], fact) for fact in facts} for name in names
         }
-    if plan.loss_is_own:
+    if config.training.loss != "cross_entropy":
         loss = session.measured_loss
         targets = "numbers" if plan.domains.are_numbers else "classes"
         summary["loss"] = {"name": loss.name, "unit": loss.unit, "targets": targets}
@@ -247,10 +249,9 @@ def verdict(session: Session) -> str:
 
 
 def _test_words(worst: dict[str, float]) -> str:
-    """ "test accuracy 80.00 %"; of numbers, which have none, "test loss 0.0123"."""
     if "accuracy" in worst:
         return f"test accuracy {worst['accuracy']:.2f} %"
-    return f"test loss {worst['loss']:.4f}"
+    return f"test loss {worst['loss']:.4f}"  # of numbers, which have no accuracy
 
 
 # --- examples.png --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 
 from robustmd.config import settings
-from robustmd.config.identity import canonical
+from robustmd.config.identity import canonical, flattened
 from robustmd.errors import Say, UserError, first_line
 from robustmd.methods import build_adversary
 from robustmd.registry import MethodFacts
@@ -47,8 +47,8 @@ def go_on(plan: Plan, state: RunState, environment: Mapping[str, Any]) -> bool:
         state.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
         return False
     before = directory.record(files.ENVIRONMENT)
-    said = f"resumed after iteration {state.learner.iteration}"
-    state.resumed += [*damage, _on_what(said, before, environment)]
+    said = _on_what(f"resumed after iteration {state.learner.iteration}", before, environment)
+    state.resumed += [*damage, said]
     if before is None:
         directory.write_record(files.ENVIRONMENT, environment)
     if directory.record(files.CONFIG) is None:
@@ -185,14 +185,8 @@ def _take_up_end(directory: RunDirectory, short: Plan, state: RunState) -> dict[
 
 def _most_bytes(as_new: Any) -> int:
     """Of a checkpoint that holds what this state does."""
-    return sum(tensor.nbytes for tensor in _tensors(as_new)) + ROOM
-
-
-def _tensors(state: Any) -> list[torch.Tensor]:
-    """All tensors in nested mappings."""
-    if isinstance(state, Mapping):
-        return [tensor for inner in state.values() for tensor in _tensors(inner)]
-    return [state] if isinstance(state, torch.Tensor) else []
+    values = (value for _, value in flattened(as_new, ""))
+    return sum(value.nbytes for value in values if isinstance(value, torch.Tensor)) + ROOM
 
 
 def _check(found: Mapping[str, Any], as_new: Any, iteration: int, plan: Plan) -> None:

@@ -40,6 +40,7 @@ from robustmd.training.resume import extend, go_on
 from robustmd.training.session import Pruned, Session
 from robustmd.training.tracking import Following
 
+GOES_ON = "the same command goes on"
 MANY = 1_000_000  # images; among more a run names the duplicates that `robustmd data` has found
 
 
@@ -48,7 +49,7 @@ class Outcome:
     """How a run ended: `finished`, `kept` (it was there already), `interrupted`, `diverged`,
     `pruned` (see `limits` of `run`).
 
-    `stop_code`: 128 + the signal that came while it was finishing, 0 where none did; a sweep ends.
+    `stop_code`: 128 + the signal that came, 0 where none did; a sweep ends.
     """
 
     status: str
@@ -93,7 +94,7 @@ def run(
             with stop.at_once():
                 plan = _planned(config, overrides, say)
         except Interrupted as stopped:
-            words = f"{stopped} before training; the same command goes on"
+            words = f"{stopped} before training; {GOES_ON}"
             return Outcome("interrupted", Path(config.paths.outputs), words, stopped.code)
         directory = plan.directory
         announce(directory.path)
@@ -108,10 +109,13 @@ def run(
                     "the images and the model; choose a smaller backbone or fewer images"
                 ):
                     session = Session(plan, stop, limits)
-                if not ranks.is_first:
-                    return _train_beside(session, console)
-                with Following(directory, config, note):
-                    return _train(session, list(overrides), console, begun)
+                if ranks.is_first:
+                    with Following(directory, config, note):
+                        outcome = _train(session, list(overrides), console, begun)
+                else:  # beside the first of several processes, which writes the run
+                    ranks.share(session.state, config.seed)
+                    outcome, _ = _trained(session, console)
+                return replace(outcome, stop_code=stop.code)
         except OSError as error:
             raise UserError(
                 f"{error.filename or directory.path}: {error.strerror or error}; "
@@ -137,20 +141,6 @@ def _planned(config: settings.Config, overrides: Sequence[str], say: Say) -> Pla
     return plan if here().is_first else replace(plan, directory=ReadDirectory(plan.directory.path))
 
 
-def _train_beside(session: Session, console: Console) -> Outcome:
-    """Train with the first of several processes, which writes the run."""
-    plan, path = session.plan, session.plan.directory.path
-    here().share(session.state, plan.config.seed)
-    try:
-        with memory_for(_batch(plan)), RunProgress(console, plan.iterations) as bar:
-            session.run(bar)
-    except Interrupted as stop:
-        return Outcome("interrupted", path, str(stop), stop.code)
-    except Diverged as error:
-        return Outcome("diverged", path, str(error), 1)
-    return Outcome("finished", path, "", 0)
-
-
 def _train(session: Session, overrides: list[str], console: Console, begun: float) -> Outcome:
     plan, directory = session.plan, session.plan.directory
     said = [*session.learner.notes, *plan.notes]
@@ -172,40 +162,43 @@ def _train(session: Session, overrides: list[str], console: Console, begun: floa
         directory.write_record(files.SUMMARY, summarise(session, status, message, notes, spent))
         directory.append_log(f"{status}{': ' + message if message else ''}")
 
-    goes_on = "the same command goes on"
     try:
         conclude("running", None)
-        try:
-            with (
-                memory_for(_batch(plan)),
-                RunProgress(console, plan.iterations, session.learner.iteration) as bar,
-            ):
-                session.run(bar)
-        except Interrupted as stop:
-            session.save_checkpoint()
-            message = f"{stop} after iteration {session.learner.iteration}; {goes_on}"
-            conclude("interrupted", message)
-            return Outcome("interrupted", directory.path, message, stop.code)
-        except Pruned as worse:
-            session.save_checkpoint()
-            conclude("pruned", str(worse))
-            message = f"pruned after iteration {session.learner.iteration}: {worse}"
-            return Outcome("pruned", directory.path, message, 0)
-        conclude("finished", None)
-    except Diverged as error:
-        message = f"{error}; try a smaller training.learning_rate"
-        conclude("diverged", message)
-        return Outcome("diverged", directory.path, message, 1)
+        outcome, why = _trained(session, console)
+        conclude(outcome.status, why)
     except KeyboardInterrupt:  # a second Ctrl-C
-        conclude("interrupted", f"stopped at once; {goes_on} from the last checkpoint")
+        conclude("interrupted", f"stopped at once; {GOES_ON} from the last checkpoint")
         raise
     except BaseException as error:
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         with contextlib.suppress(OSError):  # a full disk takes no summary either
             conclude("failed", f"{kind}{error}")
         raise
-    drop_checkpoints(plan, session.keeps_end)
-    return Outcome("finished", directory.path, verdict(session), 0, session.stop.code)
+    if outcome.status == "finished":
+        drop_checkpoints(plan, session.keeps_end)
+    return outcome
+
+
+def _trained(session: Session, console: Console) -> tuple[Outcome, str | None]:
+    """How training ended, and why where that was not its end."""
+    plan, learner = session.plan, session.learner
+    path = plan.directory.path
+    try:
+        with (
+            memory_for(_batch(plan)),
+            RunProgress(console, plan.iterations, learner.iteration) as bar,
+        ):
+            session.run(bar)
+    except Interrupted as stop:
+        why = f"{stop} after iteration {learner.iteration}; {GOES_ON}"
+        return Outcome("interrupted", path, why, stop.code), why
+    except Pruned as worse:
+        message = f"pruned after iteration {learner.iteration}: {worse}"
+        return Outcome("pruned", path, message, 0), str(worse)
+    except Diverged as error:
+        why = f"{error}; try a smaller training.learning_rate"
+        return Outcome("diverged", path, why, 1), why
+    return Outcome("finished", path, verdict(session), 0), None
 
 
 def _batch(plan: Plan) -> str:

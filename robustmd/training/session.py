@@ -17,7 +17,7 @@ from robustmd.runs import checkpoints, files
 from robustmd.runs.reader import validated_so_far
 from robustmd.runs.run import one_class_words
 from robustmd.training.batches import BLOCK, BatchStream, stream
-from robustmd.training.console import RunProgress, StopRequest
+from robustmd.training.console import Interrupted, RunProgress, StopRequest
 from robustmd.training.fast_iteration import ready_iteration
 from robustmd.training.features import features_of
 from robustmd.training.history import TRAINING_PARTS, Diverged, History
@@ -83,16 +83,23 @@ class Session:
         self._latest_weights = tuple(learner.adversary.weights.tolist())
 
     def run(self, progress: RunProgress) -> None:
-        """Train to the last iteration, measuring, logging and saving on the way."""
+        """Train to the last iteration, measuring, logging and saving on the way.
+
+        Raises Interrupted and Pruned, after a checkpoint is saved; Diverged.
+        """
         self.progress = progress
-        self._compare_with_limit()
-        self.parts.history.start_at(self.learner.iteration + 1)
-        if (placed := where_images_are(self.splits)) is not None:
-            self._note(placed)
-        if self.plan.config.backbone.freeze == "features":
-            self._keep_features()
-        train(self, ready_iteration(self.plan.config.runtime, self.parts, self._note))
-        self._finish()
+        try:
+            self._compare_with_limit()
+            self.parts.history.start_at(self.learner.iteration + 1)
+            if (placed := where_images_are(self.splits)) is not None:
+                self._note(placed)
+            if self.plan.config.backbone.freeze == "features":
+                self._keep_features()
+            train(self, ready_iteration(self.plan.config.runtime, self.parts, self._note))
+            self._finish()
+        except (Interrupted, Pruned):
+            self.save_checkpoint()
+            raise
 
     def _keep_features(self) -> None:
         """Compute frozen features once where nothing random comes before them, or say why not."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from faults.tries import SETTINGS
 from rich.console import Console
-from tiny import composed, synthetic_domains
+from tiny import composed_into, synthetic_domains
 
 from robustmd.training import evaluation, reproduction, session
 from robustmd.training import run as run_module
@@ -26,7 +26,7 @@ def train() -> Iterator[Train]:
         module.load_domains = lambda config, say: domains  # type: ignore[assignment]
 
     def go(outputs: Path, *overrides: str) -> Outcome:
-        config = composed(*SETTINGS, *overrides, f"paths.outputs={outputs}")
+        config = composed_into(outputs, *SETTINGS, *overrides)
         return run_module.run(config, Console(file=io.StringIO()), [*SETTINGS, *overrides])
 
     yield go

@@ -16,7 +16,7 @@ import torch
 import torch._inductor  # what the first optimizer would load, in every process anew
 from faults.faulty_os import FaultyOS
 from rich.console import Console
-from tiny import composed
+from tiny import composed_into
 
 from robustmd import cli
 from robustmd.config import settings
@@ -68,7 +68,7 @@ def attempt(case: Case, faulty: FaultyOS, kill_after: float | None = None) -> Tr
     """
     log = case.outputs.with_suffix(".log")
     log.write_text("")  # a process may be killed before it has begun
-    config = composed(*SETTINGS, *case.overrides, f"paths.outputs={case.outputs}")
+    config = composed_into(case.outputs, *SETTINGS, *case.overrides)
     begun = time.perf_counter()
     process = os.fork()
     if process == 0:

@@ -1,10 +1,10 @@
 """Whole runs of frozen and of larger backbones: features that are kept, kills."""
 
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from rich.console import Console
-from tiny import composed, rows, signalled_at, summary
+from tiny import rows, summary
 
 from robustmd.cli import main
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.examples import Views
 from robustmd.runs import checkpoints
-from robustmd.training import run as run_module
 from robustmd.training import session as session_module
 
 Train = Callable[..., Any]
@@ -27,19 +25,11 @@ FROZEN = "++backbone.freeze=features"
 
 
 @pytest.fixture
-def train(domains: DomainSet, tmp_path: Path) -> Train:
+def train(train: Train) -> Train:
     """Four iterations of a small ShuffleNet on the tiny domains; returns the outcome."""
-
-    def go(*overrides: str, outputs: Path = tmp_path / "outputs") -> run_module.Outcome:
-        small = [
-            *("backbone=torchvision", "backbone.model=shufflenet_v2_x0_5"),
-            *("training.iterations=4", "training.batch_size=8", "evaluation.every=2"),
-            *("logging.every=1", "checkpoint.every=2", "runtime.threads=1", "runtime.device=cpu"),
-            f"paths.outputs={outputs}",
-        ]
-        return run_module.run(composed(*small, *overrides), Console(file=io.StringIO()))
-
-    return go
+    model = ("backbone=torchvision", "backbone.model=shufflenet_v2_x0_5")
+    short = ("training.iterations=4", "training.batch_size=8", "evaluation.every=2")
+    return partial(train, *model, *short, "logging.every=1", "checkpoint.every=2")
 
 
 def numbers(directory: Path, name: str) -> np.ndarray:
@@ -48,7 +38,7 @@ def numbers(directory: Path, name: str) -> np.ndarray:
 
 
 def test_frozen_features_kept_give_the_losses_of_computing_them_anew(
-    train: Train, domains: DomainSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = train(FROZEN, "method=minimax", outputs=tmp_path / "kept")
     assert "features of 180 examples computed once" in (kept.directory / "train.log").read_text()
@@ -63,7 +53,6 @@ def test_frozen_features_kept_give_the_losses_of_computing_them_anew(
     torch.testing.assert_close(final, other, rtol=1e-4, atol=1e-5)
     ids = [np.load(one.directory / "predictions.npz")["test/b/id"] for one in (kept, anew)]
     np.testing.assert_array_equal(*ids)
-    monkeypatch.setattr("robustmd.training.evaluation.load_domains", lambda *_: domains)
     assert main(["evaluate", str(kept.directory)]) == 0
 
 
@@ -94,16 +83,10 @@ def test_frozen_batch_norm_keeps_its_statistics(train: Train, method: str) -> No
     assert not torch.equal(final["conv1.1.weight"], torch.ones(24))
 
 
-def test_dropout_goes_on_where_it_was(train: Train, tmp_path: Path) -> None:
-    keys = (FROZEN, "++backbone.dropout=0.5")
-    whole = train(*keys, outputs=tmp_path / "whole")
-    with signalled_at(3):
-        assert train(*keys).status == "interrupted"
-    resumed = train(*keys)
-    for name in ("metrics.csv", "weights.csv"):
-        assert rows(resumed.directory, name) == rows(whole.directory, name)
-    without = train(FROZEN)
-    assert rows(without.directory, "weights.csv") != rows(whole.directory, "weights.csv")
+def test_dropout_goes_on_where_it_was(train: Train, gone_on: Train) -> None:
+    whole, _ = gone_on(FROZEN, "++backbone.dropout=0.5", after=3)
+    without = train(FROZEN).directory
+    assert rows(without, "weights.csv") != rows(whole, "weights.csv")
 
 
 @pytest.fixture

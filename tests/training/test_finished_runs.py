@@ -2,17 +2,23 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tiny import rows, summary
+from tiny import assert_same_rows, rows, summary
 
 from robustmd.errors import UserError
 from robustmd.runs import files
 
 Train = Callable[..., Any]
+
+
+@pytest.fixture
+def train(train: Train) -> Train:
+    return partial(train, "training.iterations=4")
 
 
 def rewrite(outcome: Any, **changes: Any) -> None:
@@ -69,11 +75,9 @@ def test_regret_passes_over_runs_on_other_bytes(train: Train) -> None:
 
 
 def test_regret_without_anything_to_gain_on_is_opt(train: Train) -> None:
-    brief = "training.iterations=4"
-    opt = train("method=opt", "method.lam=0.1", brief)
-    regret = train("method=regret", "method.lam=0.1", "method.reference=[0,0]", brief)
-    for name in (files.METRICS, files.WEIGHTS):
-        assert rows(regret.directory, name) == rows(opt.directory, name)
+    opt = train("method=opt", "method.lam=0.1")
+    regret = train("method=regret", "method.lam=0.1", "method.reference=[0,0]")
+    assert_same_rows(regret.directory, opt.directory)
     assert summary(regret.directory)["regret"] == summary(opt.directory)["regret"]
 
 
@@ -81,7 +85,8 @@ def test_regret_without_anything_to_gain_on_is_opt(train: Train) -> None:
 
 
 def test_the_mean_weights_count_every_iteration(train: Train) -> None:
-    outcome = train("method=opt", "method.lam=0.1", "logging.every=1")
+    whole = "training.iterations=12"
+    outcome = train("method=opt", "method.lam=0.1", "logging.every=1", whole)
     found = [
         (row["domain"], float(row["weight"])) for row in rows(outcome.directory, files.WEIGHTS)
     ]
@@ -115,12 +120,9 @@ def test_one_seeds_folder_is_enough_and_is_quoted_for_its_equals_sign(train: Tra
 
 
 def test_retrain_at_uniform_weights_is_even_bit_for_bit(train: Train) -> None:
-    brief = "training.iterations=4"
-    even = train("method=even", brief)
+    even = train("method=even")
     for setting in (f"method.run={even.directory.parent}", "method.weights=[0.5,0.5]"):
-        outcome = train("method=retrain", setting, brief)
-        for name in (files.METRICS, files.WEIGHTS):
-            assert rows(outcome.directory, name) == rows(even.directory, name)
+        assert_same_rows(train("method=retrain", setting).directory, even.directory)
 
 
 def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: Path) -> None:
@@ -144,6 +146,3 @@ def test_a_run_that_cannot_be_retrained_from_is_refused(train: Train, tmp_path: 
     rewrite(opt, weights_mean=None)
     with pytest.raises(UserError, match=r"weights_mean in .* is None; .*; train that run again"):
         train("method=retrain", f"method.run={opt.directory.parent}")
-
-
-# --- what depends on the domains --------------------------------------------------------------

@@ -20,7 +20,7 @@ from robustmd.report import report
 from robustmd.report.report import write_report
 from robustmd.training import run as run_module
 from robustmd.training.batches import BatchStream
-from robustmd.training.loop import batch_losses
+from robustmd.training.loop import Steps
 from robustmd.training.pool import TrainingPool, resident_splits
 
 SIZES = {  # training images; a twentieth of Waterbirds'
@@ -142,15 +142,15 @@ def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
     batches = BatchStream({d.name: d.train for d in domains}, 12, 0, shares=[1, 3])
     splits = resident_splits(domains, torch.device("cpu"))["train"].values()
     pool = TrainingPool([*splits], batches.counts)
-    draw = batches.draw(0)
-    images, labels = pool.gather(draw)
     logits = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
     each = partial(cross_entropy, reduction="none")
-    learner = SimpleNamespace(training_logits=lambda _: logits, loss=each)
-    parts = SimpleNamespace(learner=learner, pool=pool, batches=batches)
-    found = batch_losses(parts, images, labels, draw)  # type: ignore[arg-type]
-    due = [cross_entropy(logits[part], labels[part]) for part in (slice(3), slice(3, 12))]
-    assert found.tolist() == pytest.approx([float(loss) for loss in due])
+    learner = SimpleNamespace(training_logits=lambda _: logits, loss=each, iteration=0)
+    steps = Steps(SimpleNamespace(learner=learner, pool=pool, batches=batches))  # type: ignore[arg-type]
+    steps.draw()
+    steps.gather()
+    steps.forward()
+    due = [cross_entropy(logits[part], steps.labels[part]) for part in (slice(3), slice(3, 12))]
+    assert steps.losses.tolist() == pytest.approx([float(loss) for loss in due])
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,28 @@
 """Which model is kept, when training stops early, and how a finished run becomes a longer one."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tiny import rows, signalled_at, summary, synthetic_domains
+from tiny import assert_same_rows, rows, signalled_at, summary, synthetic_domains
 
 from robustmd.commands import evaluate
 from robustmd.errors import UserError
 from robustmd.runs import checkpoints, files
 from robustmd.runs.reader import collect
-from robustmd.training import evaluation
-from robustmd.training import run as run_module
 
 Train = Callable[..., Any]
 EVEN = ("method=even", "training.schedule=constant")
 WATCHED = (*EVEN, "training.learning_rate=0.6", "evaluation.every=2", "data.validation=0.2")
-NAMES = ("metrics.csv", "weights.csv")
 
 
 @pytest.fixture
-def validated(train: Train, monkeypatch: pytest.MonkeyPatch) -> Train:
+def validated(train: Train) -> Train:
     """Trains on domains that have a validation set."""
-    found = synthetic_domains().with_validation(0.2, 0)
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: found)
-    return train
+    return partial(train, data=synthetic_domains().with_validation(0.2, 0))
 
 
 def same(one: Path, other: Path, name: str = files.FINAL_MODEL) -> bool:
@@ -56,20 +52,17 @@ def test_the_kept_model_is_that_of_the_best_validation(
     assert (best["iteration"], best["by"]) == (best_of(directory, column, over, sign), by)
     assert best["iteration"] < 12
     shorter = validated(*WATCHED, f"training.iterations={best['iteration']}").directory
-    kept = checkpoints.load_model(directory, files.BEST_MODEL)
-    there = checkpoints.load_model(shorter)
+    kept, there = (
+        checkpoints.load_model(directory, files.BEST_MODEL),
+        checkpoints.load_model(shorter),
+    )
     assert all(torch.equal(value, there[key]) for key, value in kept.items())
     assert not (shorter / files.BEST_MODEL).exists()
 
 
-def test_a_run_that_was_cut_off_keeps_the_same_model(validated: Train, tmp_path: Path) -> None:
+def test_a_run_that_was_cut_off_keeps_the_same_model(validated: Train, gone_on: Train) -> None:
     asked = (*WATCHED, "evaluation.keep=best_val", "training.patience=4")
-    undisturbed = validated(*asked, outputs=tmp_path / "undisturbed").directory
-    with signalled_at(9):
-        assert validated(*asked).status == "interrupted"
-    directory = validated(*asked).directory
-    for name in NAMES:
-        assert rows(directory, name) == rows(undisturbed, name)
+    directory, undisturbed = gone_on(*asked, after=9, data=validated.keywords["data"])
     for name in (files.FINAL_MODEL, files.BEST_MODEL):
         assert same(directory, undisturbed, name)
     assert summary(directory)["best"] == summary(undisturbed)["best"]
@@ -91,11 +84,7 @@ def test_patience_ends_a_run_with_a_whole_last_measurement(validated: Train) -> 
         validated(*asked, "training.iterations=50", "extend=true")
 
 
-def test_evaluate_takes_either_model(
-    validated: Train, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = synthetic_domains().with_validation(0.2, 0)
-    monkeypatch.setattr(evaluation, "load_domains", lambda config, say: found)
+def test_evaluate_takes_either_model(validated: Train, capsys: pytest.CaptureFixture[str]) -> None:
     run = str(validated(*WATCHED, "evaluation.keep=best_val").directory)
     assert evaluate.main([run, "--model", "last", "runtime.threads=1"]) == 0
     assert "agrees with summary.json" in capsys.readouterr().out
@@ -132,8 +121,9 @@ def test_a_choice_by_what_is_not_there_is_a_line(train: Train, asked: str, said:
         train(asked)
 
 
-@pytest.mark.parametrize("shorter", [6, 8])
-@pytest.mark.parametrize("method", [EVEN, (*EVEN, "method=opt", "method.c=1")])
+@pytest.mark.parametrize(
+    ("method", "shorter"), [(EVEN, 6), ((*EVEN, "method=opt", "method.c=1"), 8)]
+)
 def test_an_extended_run_is_as_one_that_was_as_long_from_the_start(
     train: Train, tmp_path: Path, method: tuple[str, ...], shorter: int
 ) -> None:
@@ -143,8 +133,7 @@ def test_an_extended_run_is_as_one_that_was_as_long_from_the_start(
     first = train(*asked, f"training.iterations={shorter}").directory
     directory = train(*asked, "extend=true").directory
     assert summary(first)["status"] == "finished"
-    for name in NAMES:
-        assert rows(directory, name) == rows(twin, name)
+    assert_same_rows(directory, twin)
     assert same(directory, twin)
     said = f"goes on from the end of the run of {shorter} iterations"
     assert summary(directory)["notes"] == [said]
@@ -156,8 +145,7 @@ def test_an_extended_run_that_was_cut_off_goes_on(train: Train, tmp_path: Path) 
     with signalled_at(10):
         assert train(*EVEN, "extend=true").status == "interrupted"
     directory = train(*EVEN).directory
-    for name in NAMES:
-        assert rows(directory, name) == rows(twin, name)
+    assert_same_rows(directory, twin)
     assert same(directory, twin)
 
 

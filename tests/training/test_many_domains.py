@@ -3,14 +3,13 @@
 import itertools
 import math
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny import composed, many, rows, signalled_at, sized, summary, synthetic_domains
+from tiny import composed, many, rows, sized, summary, synthetic_domains
 from torch import nn
 
 from robustmd.adversary import L2, Adversary, CVaR, Fixed, ProjectedAscent, Tilted, TopK
@@ -19,7 +18,7 @@ from robustmd.training.batches import BLOCK, BatchStream
 from robustmd.training.fast_iteration import CapturedIteration, why_not
 from robustmd.training.history import Clock, Diverged, History
 from robustmd.training.learner import Learner, build_learner
-from robustmd.training.loop import Parts, answer, descend, iterate, losses_weighed, of_all
+from robustmd.training.loop import Parts, Steps, iterate, losses_weighed, of_all
 from robustmd.training.pool import TrainingPool, resident_splits
 
 CPU = torch.device("cpu")
@@ -57,9 +56,10 @@ def test_the_objective_is_unbiased(drawn: int) -> None:
     def step(domains: torch.Tensor | None) -> torch.Tensor:
         model = nn.Linear(4, 1, bias=False)
         model.weight.data[:] = start
-        learner = _learner_of(model, Fixed(4, prior=weights.tolist()))
+        steps = _steps_of(model, Fixed(4, prior=weights.tolist()))
         losses = (model.weight[0] - targets).square()
-        descend(learner, losses if domains is None else losses[domains], domains)
+        steps.losses, steps.domains = losses if domains is None else losses[domains], domains
+        steps.descend()
         return start - model.weight.data[0]
 
     sets = [torch.tensor(s) for s in itertools.combinations(range(4), drawn)]
@@ -70,26 +70,28 @@ def test_the_objective_is_unbiased(drawn: int) -> None:
 @pytest.mark.parametrize("rule", [TopK(4, 1), CVaR(4, 0.5), Tilted(4, 1.0)])
 def test_weights_that_take_part_in_the_draw_are_not_answered_to_it(rule: Adversary) -> None:
     """A rule without memory would put its weight on those whose old losses are large: not drawn."""
-    learner = _learner_of(nn.Linear(1, 1), rule)
+    learner = SimpleNamespace(adversary=rule)
     few, every = (BatchStream(sized(a=9, b=9, c=9, d=9), 8, 0, domains_per_batch=m) for m in (2, 4))
     assert losses_weighed(SimpleNamespace(learner=learner, batches=every)) == "current"  # type: ignore[arg-type]
     assert losses_weighed(SimpleNamespace(learner=learner, batches=few)) == "next"  # type: ignore[arg-type]
 
 
-def _learner_of(model: nn.Module, adversary: Any) -> Learner:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return Learner(model, optimizer, adversary)
+def _steps_of(model: nn.Module, adversary: Any) -> Steps:
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.1), adversary)
+    return Steps(SimpleNamespace(learner=learner))  # type: ignore[arg-type]
 
 
 def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
     ours, theirs = (ProjectedAscent(3, L2(), lam=1.0, total_steps=9) for _ in range(2))
-    learner = _learner_of(nn.Linear(1, 1), ours)
-    answer(learner, *of_all(learner, torch.tensor([3.0, 1.0]), torch.tensor([0, 2])))
-    theirs.update(torch.tensor([3.0, 2.0, 1.0]))  # never seen: the mean of the others
-    assert ours.weights.equal(theirs.weights)
-    answer(learner, *of_all(learner, torch.tensor([5.0]), torch.tensor([1])))
-    theirs.update(torch.tensor([3.0, 5.0, 1.0]))
-    assert ours.weights.equal(theirs.weights)
+    steps = _steps_of(nn.Linear(1, 1), ours)
+    for seen, losses, every in (
+        ([0, 2], [3.0, 1.0], [3.0, 2.0, 1.0]),  # never seen: the mean of the others
+        ([1], [5.0], [3.0, 5.0, 1.0]),
+    ):
+        steps.seen = of_all(steps.parts.learner, torch.tensor(losses), torch.tensor(seen))
+        steps.answer()
+        theirs.update(torch.tensor(every))
+        assert ours.weights.equal(theirs.weights)
 
 
 def test_the_history_knows_who_was_absent_and_who_diverged() -> None:
@@ -163,24 +165,20 @@ def test_the_weight_in_the_batch_is_one_on_average(method: str, train: Callable[
     outcome = train(
         f"method={method}",
         "training.domains_per_batch=5",
-        "training.iterations=300",
+        "training.iterations=150",
+        "evaluation.every=150",
         "logging.every=1",
         "training.learning_rate=0.001",
         data=many(10),
     )
     found = rows(outcome.directory, "weights.csv")
     drawn = [0.0 if row["batch_loss"] == "nan" else 2 * float(row["weight"]) for row in found]
-    sums = [sum(drawn[10 * t : 10 * t + 10]) for t in range(300)]
-    error = np.std(sums, ddof=1) / math.sqrt(300)
+    sums = [sum(drawn[10 * t : 10 * t + 10]) for t in range(150)]
+    error = np.std(sums, ddof=1) / math.sqrt(150)
     assert abs(np.mean(sums) - 1) <= 4 * error + 1e-6
 
 
 def test_a_run_that_draws_domains_goes_on_as_if_nothing_had_happened(
-    train: Callable[..., Any], tmp_path: Path
+    gone_on: Callable[..., Any],
 ) -> None:
-    whole = train(outputs=tmp_path / "whole", data=many()).directory
-    with signalled_at(7):
-        train(outputs=tmp_path / "cut")
-    cut = train(outputs=tmp_path / "cut").directory
-    assert summary(cut)["notes"][-1] == "resumed after iteration 8"
-    assert rows(cut, "weights.csv") == rows(whole, "weights.csv")
+    gone_on(after=7, data=many())

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tiny import ADAMW, composed, rows, signalled_at, summary
+from tiny import ADAMW, composed, rows, summary
 from torch import nn
 
 from robustmd.adversary import Fixed
@@ -143,20 +142,14 @@ def test_the_moving_average_is_of_the_weights_after_each_step() -> None:
         torch.testing.assert_close(mine, by_hand)
 
 
-@pytest.mark.parametrize("after", [0, 3, 8])
-@pytest.mark.parametrize("settings", [ADAMW, ["training.optimizer=nadam"]], ids=["adamw", "nadam"])
+@pytest.mark.parametrize(
+    ("settings", "after"), [(ADAMW, 0), (ADAMW, 8), (["training.optimizer=nadam"], 3)]
+)
 def test_a_run_goes_on_as_if_nothing_had_happened(
-    train: Callable[..., Any], tmp_path: Path, settings: list[str], after: int
+    gone_on: Callable[..., Any], settings: list[str], after: int
 ) -> None:
-    whole = train("method=opt", *settings, outputs=tmp_path / "whole").directory
-    with signalled_at(after):
-        assert train("method=opt", *settings).status == "interrupted"
-    again = train("method=opt", *settings).directory
-    assert f"resumed after iteration {after + 1}" in summary(again)["notes"]
-    for name in ("metrics.csv", "weights.csv"):
-        assert rows(again, name) == rows(whole, name)
-    final = [checkpoints.load_model(run) for run in (again, whole)]
-    assert all(final[0][name].equal(final[1][name]) for name in final[1])
+    again, whole = map(checkpoints.load_model, gone_on("method=opt", *settings, after=after))
+    assert all(again[name].equal(value) for name, value in whole.items())
 
 
 def test_the_moving_average_is_measured_beside_the_model(train: Callable[..., Any]) -> None:

@@ -1,6 +1,7 @@
 """One gather for many domains gives what a gather for each would."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -114,19 +115,13 @@ def test_chunks_are_the_split_in_order() -> None:
 
 
 def test_where_the_images_are_is_said_of_a_device_that_is_no_cpu() -> None:
-    """ "meta" is a device without memory: what is on it takes none."""
-    domains = shared_domains()
-    assert where_images_are(resident_splits(domains, CPU)) is None
-    elsewhere = torch.device("meta")
-    examples = domains["alone"].train
+    assert where_images_are(resident_splits(shared_domains(), CPU)) is None
+    gpu = torch.device("cuda", 0)
     there, here = (
-        ResidentExamples(
-            examples, elsewhere, torch.zeros(7, 1000, 1000, 3, dtype=torch.uint8, device=d)
-        )
-        for d in (elsewhere, CPU)
+        SimpleNamespace(device=gpu, images=SimpleNamespace(device=where, nbytes=21_000_000))
+        for where in (gpu, CPU)
     )
-    assert where_images_are({"train": {"a": there, "b": there}}) == "images: 21 MB, all on meta"
+    assert where_images_are({"train": {"a": there, "b": there}}) == "images: 21 MB, all on cuda:0"
     both = where_images_are({"train": {"a": there, "b": here}})
     assert both is not None
-    assert both.startswith("images: 21 MB on meta; 21 MB would take more than 50% of its free")
-    assert not TrainingPool([here]).resident
+    assert both.startswith("images: 21 MB on cuda:0; 21 MB would take more than 50% of its free")

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from tiny import ADAMW, rows, signalled_at, summary, synthetic_domains
+from tiny import ADAMW, assert_same_rows, rows, signalled_at, summary, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError
@@ -77,65 +78,52 @@ def test_weights_rows_are_what_the_iterations_used(train: Train) -> None:
         assert float(first["weight"]) + float(second["weight"]) == pytest.approx(1, abs=1e-6)
 
 
-def test_the_same_seed_gives_the_same_bytes(train: Train, tmp_path: Path) -> None:
-    one, two = (train("method=opt", outputs=tmp_path / name) for name in "ab")
-    assert rows(one.directory) == rows(two.directory)
-    assert rows(one.directory, "weights.csv") == rows(two.directory, "weights.csv")
-    other = train("method=opt", "seed=1")
-    assert rows(one.directory) != rows(other.directory)
-
-
-def test_runs_of_one_seed_see_the_same_weights_and_batches(train: Train) -> None:
-    environments = [
-        json.loads((train(f"method={m}").directory / "environment.json").read_text())
-        for m in ("even", "opt")
-    ]
+def test_a_run_is_a_directory_of_its_settings_and_seed_and_is_kept(
+    train: Train, tmp_path: Path
+) -> None:
+    """It has the bytes of any other such run; the batches are those of its seed's other runs."""
+    brief = "training.iterations=4"
+    even, twin, first, *others = (
+        train(brief, f"method={method}", *overrides, outputs=tmp_path / outputs).directory
+        for method, outputs, *overrides in (
+            ("even", "outputs"),
+            ("opt", "twin"),
+            ("opt", "outputs"),
+            ("opt", "outputs", "seed=1"),
+            ("opt", "outputs", "method.lam=2"),
+            ("opt", "outputs", "training.learning_rate=0.1"),
+        )
+    )
+    assert len({even, first, *others}) == 5
+    assert_same_rows(first, twin)
+    assert all(rows(first) != rows(other) for other in others)
+    environments = [json.loads((run / "environment.json").read_text()) for run in (even, first)]
     for key in ("initial_weights_hash", "batches_hash", "data_fingerprint"):
         assert environments[0][key] == environments[1][key]
+    before = (first / "metrics.csv").stat().st_mtime_ns
+    asked = (brief, "method=opt", "logging.every=5")  # which changes no number
+    assert train(*asked).status == "kept"
+    assert (first / "metrics.csv").stat().st_mtime_ns == before
+    assert train(*asked, "force=true").status == "finished"
+    assert (first / "metrics.csv").stat().st_mtime_ns > before
 
 
-def test_a_finished_run_is_kept_and_force_trains_anew(train: Train) -> None:
-    first = train()
-    before = (first.directory / "metrics.csv").stat().st_mtime_ns
-    assert train().status == "kept"
-    assert (first.directory / "metrics.csv").stat().st_mtime_ns == before
-    assert train("force=true").status == "finished"
-    assert (first.directory / "metrics.csv").stat().st_mtime_ns > before
-
-
-def test_other_settings_get_another_directory(train: Train) -> None:
-    directories = {
-        train(*overrides).directory
-        for overrides in ([], ["method.lam=2"], ["training.learning_rate=0.1"], ["seed=1"])
-    }
-    assert len(directories) == 4
-    assert train("logging.every=5", "runtime.threads=1").status == "kept"  # change no number
-
-
-def test_the_same_on_other_data_is_refused(train: Train) -> None:
-    outcome = train()
-    other = synthetic_domains(seed=1)
-    with pytest.raises(UserError, match="read other data") as error:
-        train(data=other)
-    assert other.fingerprint[:12] in str(error.value)
-    assert summary(outcome.directory)["status"] == "finished"
-
-
-def test_a_copy_under_another_seed_is_not_that_seeds_run(train: Train) -> None:
+def test_a_directory_that_holds_another_run_is_refused(train: Train, domains: DomainSet) -> None:
     brief = "training.iterations=1"
     directory = train(brief).directory
+    other = synthetic_domains(seed=1)
+    with pytest.raises(UserError, match="read other data") as error:
+        train(brief, data=other)
+    assert other.fingerprint[:12] in str(error.value)
+    assert train(brief, data=domains).status == "kept"
     shutil.copytree(directory, directory.with_name("seed=7"))
     with pytest.raises(UserError, match="other settings"):
-        train("seed=7", brief)
-
-
-def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
-    outcome = train()
-    config = yaml.safe_load((outcome.directory / "config.yaml").read_text())
+        train(brief, "seed=7")
+    config = yaml.safe_load((directory / "config.yaml").read_text())
     config["training"]["momentum"] = 0.5
-    (outcome.directory / "config.yaml").write_text(yaml.safe_dump(config))
+    (directory / "config.yaml").write_text(yaml.safe_dump(config))
     with pytest.raises(UserError, match="other settings"):
-        train()
+        train(brief)
 
 
 @pytest.mark.parametrize(
@@ -151,25 +139,15 @@ def test_a_directory_of_other_settings_is_refused(train: Train) -> None:
     ],
 )
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
-    train: Train, tmp_path: Path, method: str, after: int
+    gone_on: Callable[..., Any], method: str, after: int
 ) -> None:
     extra = [*NEEDS.get(method, []), "training.schedule=cosine"]
-    whole = train(f"method={method}", *extra, outputs=tmp_path / "whole")
-    with signalled_at(after):
-        outcome = train(f"method={method}", *extra)
-    assert (outcome.status, outcome.exit_code) == ("interrupted", 143)
-    assert summary(outcome.directory)["status"] == "interrupted"
-    resumed = train(f"method={method}", *extra)
-    assert resumed.status == "finished"
-    assert any("resumed" in note for note in summary(resumed.directory)["notes"])
-    for name in ("metrics.csv", "weights.csv"):
-        assert rows(resumed.directory, name) == rows(whole.directory, name)
-    ours, theirs = summary(resumed.directory), summary(whole.directory)
+    ours, theirs = map(summary, gone_on(f"method={method}", *extra, after=after))
     for key in ("final", "worst", "weights", "weights_mean", "regret"):
         assert ours.get(key) == theirs.get(key)
 
 
-@pytest.mark.parametrize(("resume", "settings"), [(True, []), (False, []), (True, ADAMW)])
+@pytest.mark.parametrize(("resume", "settings"), [(False, []), (True, ADAMW)])
 def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint_or_begins_anew(
     train: Train,
     tmp_path: Path,
@@ -190,18 +168,23 @@ def test_a_run_killed_without_a_word_goes_on_from_its_checkpoint_or_begins_anew(
         with pytest.raises(Killed):
             train(*settings)
     again = train(f"resume={resume}", *settings).directory
-    assert rows(again) == rows(whole.directory)
+    assert_same_rows(again, whole.directory)
     assert bool(summary(again)["notes"]) == resume
 
 
-def test_a_diverged_run_says_where_and_keeps_its_checkpoint(train: Train) -> None:
-    outcome = train("training.learning_rate=1e6", "training.schedule=constant")
+def test_a_diverged_run_says_where_and_how_many_updates_were_skipped(train: Train) -> None:
+    settings = "method=opt", "training.learning_rate=1e6", "training.schedule=constant"
+    outcome = train(*settings)
     assert (outcome.status, outcome.exit_code) == ("diverged", 1)
     found = summary(outcome.directory)
     assert found["status"] == "diverged"
-    assert "iteration" in found["message"]
-    assert any(domain in found["message"] for domain in ("a", "b"))
+    assert re.match(r"the loss of [ab] was not finite in iteration \d+; try", found["message"])
     assert "final" not in found
+    assert found["skipped_updates"] > 0
+    assert f"{found['skipped_updates']} updates of the weights skipped" in found["warnings"][0]
+    with signalled_at(int(found["message"].partition("iteration ")[2].partition(";")[0]) - 1):
+        ended = train(*settings, "seed=0", "logging.every=1")
+    assert (ended.status, ended.exit_code, ended.stop_code) == ("diverged", 1, 143)
 
 
 @pytest.mark.parametrize("settings", [["method=even"], ["method=best_response", "method.every=4"]])
@@ -217,13 +200,6 @@ def test_a_measured_loss_that_is_not_finite_is_a_diverged_run(
     assert found["status"] == "diverged"
     assert found["message"].startswith("the train loss of a was not finite after iteration 1")
     assert "final" not in found
-
-
-def test_skipped_updates_stand_in_the_summary(train: Train) -> None:
-    outcome = train("method=opt", "training.learning_rate=1e6", "training.schedule=constant")
-    found = summary(outcome.directory)
-    assert found["skipped_updates"] > 0
-    assert f"{found['skipped_updates']} updates of the weights skipped" in found["warnings"][0]
 
 
 def test_a_constant_prediction_is_in_the_log_and_the_summary(
@@ -292,10 +268,10 @@ def test_an_unwritable_output_folder_is_one_line(train: Train, tmp_path: Path) -
     assert "\n" not in str(error.value)
 
 
-def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_when_there_is_room(
+def test_a_disk_that_fills_up_is_one_line_and_the_run_says_failed(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = train(outputs=tmp_path / "whole")
+    """That the run goes on when there is room: tests/faults/test_disks.py."""
     write = files.write_atomically
 
     def full_after_the_first_checkpoint(path: Path, content: Any) -> None:
@@ -303,27 +279,25 @@ def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_when_there_is_room
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         write(path, content)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "write_atomically", full_after_the_first_checkpoint)
-        with pytest.raises(UserError, match=r"No space left on device; free .* paths.outputs"):
-            train()
+    monkeypatch.setattr(files, "write_atomically", full_after_the_first_checkpoint)
+    with pytest.raises(UserError, match=r"No space left on device; free .* paths.outputs"):
+        train()
     (directory,) = (tmp_path / "outputs").glob("*/*/*/seed=0")
     assert summary(directory)["status"] == "failed"
     assert "No space left" in summary(directory)["message"]
-    assert rows(train().directory) == rows(whole.directory)
 
 
 def test_a_batch_that_the_domains_do_not_divide_is_said(train: Train) -> None:
-    outcome = train("training.batch_size=21")
-    found = summary(outcome.directory)
+    found = summary(train("training.batch_size=21", "training.iterations=1").directory)
     assert found["effective_batch"] == 20
     assert "20 examples an iteration, 10 of each" in found["notes"][0]
 
 
 def test_individual_trains_on_one_domain_and_is_measured_on_all(train: Train) -> None:
-    by_index, by_name = train("method=individual"), train("method=individual", "method.domain=a")
-    assert by_name.status == "kept"
-    assert by_name.directory == by_index.directory
+    brief = "training.iterations=2"
+    by_index = train(brief, "method=individual")
+    by_name = train(brief, "method=individual", "method.domain=a")
+    assert (by_name.status, by_name.directory) == ("kept", by_index.directory)
     found = summary(by_index.directory)
     assert found["weights"] == {"a": 1.0}
     assert found["effective_batch"] == 20
@@ -355,7 +329,7 @@ def test_an_unseen_domain_is_measured_and_trains_nothing(train: Train) -> None:
 
 def test_validation_is_measured_apart(train: Train) -> None:
     held_out = synthetic_domains().with_validation(0.2, seed=0)
-    outcome = train("data.validation=0.2", data=held_out)
+    outcome = train("data.validation=0.2", "training.iterations=1", data=held_out)
     final = summary(outcome.directory)["final"]
     assert final["val"]["a"]["examples"] == 12
     assert final["train"]["a"]["examples"] == 48
@@ -385,4 +359,5 @@ def test_predictions_are_the_final_models_and_agree_with_its_measures(
         accuracy = 100 * np.mean(logits.argmax(1) == labels)
     final = summary(outcome.directory)["final"]["test"]["b"]["accuracy"]
     assert accuracy == pytest.approx(final, abs=100 / 30 + 1e-9)  # float16 may tie an example
-    assert not (train("evaluation.predictions=false").directory / "predictions.npz").exists()
+    without = train("evaluation.predictions=false", "training.iterations=1")
+    assert not (without.directory / "predictions.npz").exists()

@@ -8,25 +8,19 @@ import numpy as np
 from PIL import Image
 from tiny import summary, synthetic_domains
 
-from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, Domain, DomainSet
+from robustmd.domains.domain import CC_BY_4, NON_COMMERCIAL, DomainSet
 from robustmd.training.records import example_sheet
 
 
 def licensed(*licences: str) -> DomainSet:
     plain = synthetic_domains()
-    domains = [
-        Domain(
-            d.name,
-            replace(d.train, images=d.train.images.copy()),
-            replace(d.test, images=d.test.images.copy()),
-            licence=licence,
-        )
-        for d, licence in zip(plain, licences, strict=True)
-    ]
-    a, b = domains
+    for domain in plain:
+        for examples in domain.splits.values():
+            examples.images.flags.writeable = True
+    a, b = (replace(d, licence=licence) for d, licence in zip(plain, licences, strict=True))
     b.train.images[0] = a.train.images[0]
     a.test.images[1] = a.train.images[0]
-    return DomainSet(plain.name, tuple(domains), plain.classes, plain.fingerprint)
+    return replace(plain, domains=(a, b))
 
 
 def test_a_run_records_licences_duplicates_and_examples(train, tmp_path: Path) -> None:
@@ -57,8 +51,8 @@ def test_the_sheet_of_a_run_stays_small() -> None:
         return images, np.arange(count) % 24
 
     plain = DomainSet.from_tensors({f"d{k}": (*split(48), *split(24)) for k in range(16)})
-    domains = [Domain(d.name, d.train, d.test, licence=CC_BY_4) for d in plain]
-    sheet = example_sheet(DomainSet("toy", tuple(domains), plain.classes, "f" * 64))
+    domains = tuple(replace(domain, licence=CC_BY_4) for domain in plain)
+    sheet = example_sheet(replace(plain, domains=domains))
     assert sheet is not None
     assert len(sheet) < 600_000  # of noise, which no PNG makes smaller
     assert Image.open(io.BytesIO(sheet)).format == "PNG"

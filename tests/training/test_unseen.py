@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-from tiny import composed, rows, summary, synthetic_domains
+from tiny import rows, summary, synthetic_domains
 
 from robustmd.domains.domain import DomainSet
 from robustmd.report.aggregate import sections
 from robustmd.report.domains_table import leave_one_out
 from robustmd.runs.reader import collect
-from robustmd.training import run as run_module
 
 DOMAINS = ("a", "b", "c")
 
 
 @pytest.fixture
-def train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Path, str]]:
+def train(train: Callable[..., Any]) -> Callable[..., tuple[Path, str]]:
     """Trains three iterations on three domains whose test sets have other shares of the classes;
     returns the run's directory and what it said."""
     like = synthetic_domains(examples=12)["b"]
@@ -35,16 +33,12 @@ def train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tupl
         for name, (images, labels) in zip(DOMAINS, tests, strict=True)
     }
     domains = DomainSet.from_tensors(tensors)
-    monkeypatch.setattr(run_module, "load_domains", lambda config, say: domains)
+    short = ("training.iterations=3", "training.batch_size=12", "evaluation.every=2")
 
     def go(*overrides: str) -> tuple[Path, str]:
-        small = ("training.iterations=3", "training.batch_size=12", "backbone.width=0.05")
-        small += ("runtime.threads=1", "runtime.device=cpu", "evaluation.every=2")
-        console = Console(file=io.StringIO(), width=200)
-        given = ("data=folder", f"paths.outputs={tmp_path}/outputs", *small, *overrides)
-        outcome = run_module.run(composed(*given), console)
-        printed = console.file.getvalue()  # type: ignore[attr-defined]
-        return outcome.directory, printed + (outcome.message or "")
+        screen = io.StringIO()
+        outcome = train("data=folder", *short, *overrides, data=domains, screen=screen)
+        return outcome.directory, screen.getvalue() + outcome.message
 
     return go
 

@@ -94,7 +94,7 @@ def test_every_position_is_its_image_in_its_variant() -> None:
     resident = ResidentExamples(examples, CPU)
     found, targets = Shelf([resident]).gather(torch.arange(20))
     assert targets.tolist() == [labels[2]] * 10 + [labels[0]] * 10
-    assert resident.ids().tolist() == [2] * 10 + [0] * 10
+    assert resident.ids.tolist() == [2] * 10 + [0] * 10
     picture = Image.fromarray(images[0])
     assert np.array_equal(found[10].numpy(), images[0])
     flipped = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
