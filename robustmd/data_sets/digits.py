@@ -18,7 +18,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -82,12 +82,12 @@ class Digits(Settings):
 
     def of(self, domains: Sequence[str], facts: DataFacts) -> DomainSet:
         """These domains alone; the other's files are not looked at."""
-        found, checksums, notes = [], {}, []
+        found, notes = [], []
         for source in (source for source in self._sources() if source.name in domains):
-            domain, checksums[source.name], strangers = source.load(facts, self.verify)
+            domain, strangers = source.load(facts, self.verify)
             found.append(domain)
             notes += strangers
-        return DomainSet.of("digits", found, CLASSES, checksums, notes, facts.say)
+        return DomainSet.of("digits", found, CLASSES, notes, facts.say)
 
     def _sources(self) -> tuple[Published, Published]:
         extra = self.svhn.extra
@@ -230,10 +230,6 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.moveaxis(images, 3, 0), labels[:, 0].astype(np.int64) % 10
 
 
-# --- both ----------------------------------------------------------------------------------------
-
-
-def _blocks(images: np.ndarray) -> Iterator[np.ndarray]:
-    """Some of the images at a time."""
-    for start in range(0, len(images), BLOCK_IMAGES):
-        yield images[start : start + BLOCK_IMAGES]
+def _blocks(images: np.ndarray) -> list[np.ndarray]:
+    """Views of some of the images at a time."""
+    return np.array_split(images, range(BLOCK_IMAGES, len(images), BLOCK_IMAGES))

@@ -13,12 +13,9 @@ up to 8 pixels off the middle; a neighbour digit on either side with probability
 row of figures; turned by up to 15 degrees; reduced to 32×32; a lighting slope N(0, 20) in both
 directions (the change from the middle to the edge) and pixel noise of σ between 2 and 25.
 
-*typed*: 3,000 + 600 digits, drawn as *printed* and easier to read: the ink is always lighter than
-the background, as in the handwritten ones, by at least 50 of 255 on average over the channels; the
-centre up to 4 pixels of 64 off the middle; a neighbour on either side with probability 0.4 each;
-pixel noise of σ between 2 and 20. Fonts, sizes, turns and light are the same. Where ink may be
-darker or lighter, a network's loss stays where it began for a while before it learns: here it does
-not.
+*typed*: 3,000 + 600 digits, drawn as *printed* in a `Style` that is easier to read: the ink is
+always lighter than the background, as in the handwritten ones. Where ink may be darker or lighter,
+a network's loss stays where it began for a while before it learns: here it does not.
 
 The same seed draws the same digits, pixel for pixel, for one version of Pillow and matplotlib;
 other versions may rasterise or ship the fonts differently, which the data's fingerprint shows.
@@ -99,15 +96,14 @@ class Shipped(Settings):
 
     def load(self, facts: DataFacts) -> DomainSet:
         """Made on first use and kept in paths.cache. Raises UserError if that cannot be written."""
-        store = open_store(
-            facts.folder("cache"), Recipe(self.name, {"seed": SEED}, self.build), facts.say
-        )
-        domains, sums = [], {}
+        recipe = Recipe(self.name, {"seed": SEED}, self.build)
+        store = open_store(facts.folder("cache"), recipe, facts.say)
+        domains = []
         for name, (source, licence) in self.sources().items():
             train, test = (store.examples(f"{name}_{split}") for split in ("train", "test"))
-            domains.append(Domain(name, train, test, None, source, licence, "made here"))
-            sums[name] = {a: c for a, c in store.checksums.items() if a.startswith(f"{name}_")}
-        return DomainSet.of(self.name, domains, CLASSES, sums)
+            sums = {a: c for a, c in store.checksums.items() if a.startswith(f"{name}_")}
+            domains.append(Domain(name, train, test, None, source, licence, "made here", sums))
+        return DomainSet.of(self.name, domains, CLASSES)
 
     def build(self, writer: ArrayWriter) -> None:
         """Write both domains' arrays."""
@@ -178,9 +174,7 @@ def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarr
     turned = canvas.rotate(
         rng.uniform(-style.turn, style.turn), Image.Resampling.BILINEAR, fillcolor=background
     )
-    return _disturbed(
-        np.asarray(turned.resize((SIDE, SIDE), Image.Resampling.BOX)), rng, style.noise
-    )
+    return _disturbed(turned.resize((SIDE, SIDE), Image.Resampling.BOX), rng, style.noise)
 
 
 def _colours(rng: np.random.Generator, style: Style) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -193,9 +187,10 @@ def _colours(rng: np.random.Generator, style: Style) -> tuple[tuple[int, ...], t
 
 
 def _disturbed(
-    image: np.ndarray, rng: np.random.Generator, noise: tuple[float, float]
+    picture: Image.Image, rng: np.random.Generator, noise: tuple[float, float]
 ) -> np.ndarray:
     """With the lighting slope and the pixel noise: uint8 [32, 32, 3]."""
+    image = np.asarray(picture)
     down, across = rng.normal(0.0, 20.0, size=2)
     position = np.linspace(-1.0, 1.0, SIDE)
     light = down * position[:, None] + across * position[None, :]

@@ -69,13 +69,12 @@ class Folder(Settings):
         _check(listing)
         prepared = prepare(listing, facts.folder("cache"), self.size, facts.say)
         of_files = notes_on_files(listing.folder, prepared, self.skip_unreadable)
-        notes = [*listing.notes, *listing.twins, *of_files]
-        domains, checksums = [], {}
+        notes = [*listing.notes, *listing.twins(), *of_files]
+        domains = []
         about = {"source": str(listing.source), "verified": "own files"}
         for name, arrays in prepared.items():
             rows = self._rows(name, arrays)
-            domain, checksums[name] = arrays.domain(rows, {}, name=name, **about)
-            domains.append(domain)
+            domains.append(arrays.domain(rows, {}, name=name, **about))
             there = np.unique(arrays.labels[np.concatenate([*rows.values()])])
             lacking = np.delete(listing.classes, there).tolist()
             if lacking and "label" not in self.group_by:
@@ -84,7 +83,7 @@ class Folder(Settings):
         if len(notes) > MOST_NOTES:
             more = len(notes) - MOST_NOTES + 1
             notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]
-        return DomainSet.of("folder", domains, listing.classes, checksums, notes, facts.say)
+        return DomainSet.of("folder", domains, listing.classes, notes, facts.say)
 
     def _listing(self) -> Listing:
         if self.root and self.manifest:
@@ -128,8 +127,8 @@ class Folder(Settings):
 
 def _check(listing: Listing) -> None:
     """Two domains or more; each has train and test given for all of its files, or for none."""
-    if len(listing.domains) < 2:
-        names = ", ".join(listing.domains) or "none"
+    if len(listing.by_domain) < 2:
+        names = ", ".join(listing.by_domain) or "none"
         raise UserError(
             f"{shown(listing.source)}: one domain or none ({names}); at least two are needed"
         )

@@ -20,7 +20,7 @@ from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
 from robustmd.data_sets.digits import Digits
 from robustmd.data_sets.digits_mini import DigitsMini, DigitsTyped
 from robustmd.data_sets.pets import Pets
-from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.examples import rotation, stream
 from robustmd.errors import UserError
@@ -153,15 +153,14 @@ def _made_of(
     if split_seed is not None:
         for split, examples in one.splits.items():
             hands[split] = _dealt(examples, len(views), split_seed, f"{one.name}/{split}")
-    domains, checksums = [], {}
+    domains = []
+    of = {"base": base.fingerprint, "domain": one.name}
     for k, view in enumerate(views):
         rows = {split: hand[k] for split, hand in hands.items()}
-        domains.append(_seen(one, view, rows))
-        sums = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
-        of = {"base": base.fingerprint, "domain": one.name}
-        checksums[domains[-1].name] = sums | domains[-1].views_in_words() | of
-    sha256 = fingerprint(name, base.classes, checksums)
-    return replace(base, name=name, domains=tuple(domains), fingerprint=sha256)
+        domain = _seen(one, view, rows)
+        of_rows = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
+        domains.append(replace(domain, checksums=of_rows | domain.views_in_words() | of))
+    return DomainSet.of(name, domains, base.classes, base.notes)
 
 
 def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.ndarray]:

@@ -107,17 +107,15 @@ class Pets(Settings):
             cache = facts.folder("cache")
             prepared |= prepare(listing, cache, self.size, facts.say, f"pets-{name}", of)
         notes += notes_on_files(data_dir, prepared, self.skip_unreadable)
-        found, checksums = [], {}
+        found = []
         for name, arrays in prepared.items():
             _check_classes(name, [arrays.files[row] for row in arrays.readable], breeds)
             source, licence = SOURCES[name]
             seen = Views(crop=self.crop)
             views = {"train": Views(EXPANSION, self.crop) if name == VGG else seen, "test": seen}
-            domain, checksums[name] = arrays.domain(
-                arrays.given_splits(), views, name=name, source=source, licence=licence
-            )
-            found.append(domain)
-        return DomainSet.of("pets", found, names, checksums, notes, facts.say)
+            about = {"name": name, "source": source, "licence": licence}
+            found.append(arrays.domain(arrays.given_splits(), views, **about))
+        return DomainSet.of("pets", found, names, notes, facts.say)
 
 
 def _listed(

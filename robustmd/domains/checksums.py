@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import stat
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -75,16 +74,3 @@ def array_sha256(array: np.ndarray) -> str:
     digest = hashlib.sha256(head.encode())
     digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
     return digest.hexdigest()
-
-
-def fingerprint(
-    name: str, classes: Sequence[str], checksums: Mapping[str, Mapping[str, str]]
-) -> str:
-    """Hex sha256 that names a data set by its values.
-
-    checksums: domain name → {"train_images": hex, …}, each an `array_sha256`; the order of the
-    domains counts, that of a domain's arrays does not.
-    """
-    parts = [[domain, sorted(arrays.items())] for domain, arrays in checksums.items()]
-    text = json.dumps([name, list(classes), parts], separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -57,11 +57,8 @@ def matrix_of(name: str) -> Matrix:
 
 
 def rotation(degrees: float) -> str:
-    """The variant that turns counter-clockwise by `degrees`, which count modulo 360 and to six
-    digits: rotation(15) = "rotate_15", rotation(360) = "identity". Raises ValueError for NaN, ±∞.
-    """
-    if not math.isfinite(degrees):
-        raise ValueError(f"a rotation by {degrees}°; the degrees must be a finite number")
+    """The variant that turns counter-clockwise by `degrees`, finite, which count modulo 360 and to
+    six digits: rotation(15) = "rotate_15", rotation(360) = "identity"."""
     written = f"{degrees % 360:g}"
     return "identity" if float(written) in (0, 360) else f"rotate_{written}"
 

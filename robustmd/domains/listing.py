@@ -14,7 +14,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,26 +59,22 @@ class Listing:
     ) -> None:
         self.source, self.folder, self.notes = source, folder, tuple(notes)
         self.files = sorted(files, key=lambda file: (file.domain, clean(file.path)))
-        self.by_domain: dict[str, list[Listed]] = {}
-        for file in self.files:
-            self.by_domain.setdefault(file.domain, []).append(file)
-        self.domains = tuple(self.by_domain)
+        of_domains = groupby(self.files, key=lambda file: file.domain)
+        self.by_domain = {domain: list(own) for domain, own in of_domains}
         self.classes = tuple(sorted({file.label for file in self.files}))
 
-    @cached_property
     def twins(self) -> list[str]:
         """A note for each kind of names that are hard to tell apart."""
         notes = []
-        for kind, names in (("domains", self.domains), ("classes", self.classes)):
+        for kind, names in (("domains", self.by_domain), ("classes", self.classes)):
             alike: dict[str, list[str]] = {}
             for name in names:
                 seen = "".join(c for c in name if unicodedata.category(c) != "Cf")
                 alike.setdefault(seen.casefold(), []).append(ascii(name))
             same = [" and ".join(group) for group in alike.values() if len(group) > 1]
             if same:
-                notes.append(
-                    f"{kind} that differ in case or unseen characters only: {listed(same)}"
-                )
+                differ = "differ in case or unseen characters only"
+                notes.append(f"{kind} that {differ}: {listed(same)}")
         return notes
 
     def text(self) -> str:

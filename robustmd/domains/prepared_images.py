@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,8 @@ class Prepared:
 
     def domain(
         self, rows: Mapping[str, np.ndarray], views: Mapping[str, Views], **about: Any
-    ) -> tuple[Domain, dict[str, str]]:
-        """The domain whose splits have these rows and views, and its checksums."""
+    ) -> Domain:
+        """The domain whose splits have these rows and views; about: its name, source and so on."""
         paths = [file.path for file in self.files]
         splits: dict[str, Any] = {
             split: Examples(self.images, self.labels, own, views.get(split, Views()), paths)
@@ -63,7 +63,7 @@ class Prepared:
         }
         domain = Domain(**splits, **about)
         of_rows = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
-        return domain, self.checksums | of_rows | domain.views_in_words()
+        return replace(domain, checksums=self.checksums | of_rows | domain.views_in_words())
 
 
 def prepare(

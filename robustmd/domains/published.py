@@ -59,8 +59,8 @@ class Published:
                     found[name] = path
         return found
 
-    def load(self, facts: DataFacts, verify: bool) -> tuple[Domain, Mapping[str, str], list[str]]:
-        """The domain, its arrays' checksums, and a note if not all files are the published ones.
+    def load(self, facts: DataFacts, verify: bool) -> tuple[Domain, list[str]]:
+        """The domain, and a note if not all files are the published ones.
 
         verify: refuse such files. Raises UserError if files are missing and cannot be fetched, are
         refused or cannot be read, and if the cache cannot be written.
@@ -72,8 +72,8 @@ class Published:
             notes = [f"{self.title} is read from unofficial files (data.verify=false): {names}"]
         train, test = store.examples("train"), store.examples("test")
         verified = "not official" if strangers else "official"
-        domain = Domain(self.name, train, test, None, self.origin, self.licence, verified)
-        return domain, store.checksums, notes
+        about = self.origin, self.licence, verified, store.checksums
+        return Domain(self.name, train, test, None, *about), notes
 
     def _store(self, facts: DataFacts, verify: bool) -> Store:
         data_dir, cache = facts.folder("data"), facts.folder("cache")

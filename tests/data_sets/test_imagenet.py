@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pet_photos import CHOSEN, FOUR, ground_truth, numbers_of, write_pets
+from refusals import refused
 from torchvision.models import ResNet18_Weights
 
 from robustmd.data_sets.imagenet import BREEDS, DEVKIT, PLACES, TABLE, list_imagenet
-from robustmd.errors import UserError
 
 
 def test_it_names_24_breeds_once_each() -> None:
@@ -75,10 +75,9 @@ def test_flat_validation_images_by_a_list(data, place, below) -> None:
     assert sum(file.split == "train" for file in files) == 12
 
 
-def test_flat_images_without_a_list_are_refused_with_what_would_do(data, one_line) -> None:
-    with pytest.raises(UserError) as error:
+def test_flat_images_without_a_list_are_refused_with_what_would_do(data) -> None:
+    with refused(str(data / "imagenet" / "val"), DEVKIT, TABLE, "val/SYNSET/"):
         list_imagenet(data, CHOSEN)
-    one_line(error, str(data / "imagenet" / "val"), DEVKIT, TABLE, "val/SYNSET/")
 
 
 @pytest.mark.parametrize(
@@ -92,11 +91,10 @@ def test_flat_images_without_a_list_are_refused_with_what_would_do(data, one_lin
         (lambda c: [], "0 images"),
     ],
 )
-def test_other_devkits_are_refused(data, change, fault, one_line) -> None:
+def test_other_devkits_are_refused(data, change, fault) -> None:
     put_devkit(data / "imagenet" / PLACES[0], change(ground_truth()))
-    with pytest.raises(UserError) as error:
+    with refused(DEVKIT, fault):
         list_imagenet(data, CHOSEN)
-    one_line(error, DEVKIT, fault)
 
 
 @pytest.mark.parametrize("name", ["imagenet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC"])

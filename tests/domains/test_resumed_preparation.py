@@ -73,17 +73,12 @@ def interrupted_at(folder: Path, image: int) -> None:
 
 
 @pytest.fixture
-def resume(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def resume(folder: Path, decodings: list[int]):
     """Prepare, see that it is what the files show, and that what could not be read is known;
     returns how many images were decoded for it, and what was said."""
-    asked: list[Path] = []
-    decoded = prepared_images.decoded
-    monkeypatch.setattr(
-        prepared_images, "decoded", lambda paths, size: asked.extend(paths) or decoded(paths, size)
-    )
 
     def go():
-        asked.clear()
+        decodings.clear()
         lines: list[str] = []
         found = prepare(listing_of(folder / "images"), folder / "cache", 8, lines.append)
         for domain, arrays_ in found.items():
@@ -92,7 +87,7 @@ def resume(folder: Path, monkeypatch: pytest.MonkeyPatch):
                 path = folder / "images" / domain / f"{number}.png"
                 shown = 0 if number == UNREADABLE[domain] else np.asarray(Image.open(path))
                 assert (arrays_.images[number] == shown).all()
-        return len(asked), lines
+        return sum(decodings), lines
 
     return go
 
@@ -111,6 +106,19 @@ def test_a_file_that_changed_meanwhile_begins_it_anew(folder, resume) -> None:
     interrupted_at(folder, 13)
     Image.new("RGB", (8, 8), "red").save(folder / "images" / "a" / "0.png")
     assert resume()[0] == 20
+
+
+@pytest.mark.parametrize(
+    ("mark", "again"), [(None, 7), ("{", 10), ("3", 10), ('[10, "a", "b"]', 10)]
+)
+def test_what_no_mark_promises_is_made_again(folder, resume, mark, again) -> None:
+    interrupted_at(folder, 13)
+    (cut_off,) = (folder / "cache").glob(".folder-*")
+    with (cut_off / "images_1.npy").open("ab") as file:
+        file.write(b"half a row")
+    if mark is not None:
+        (cut_off / f"images_1{arrays.MARK}").write_text(mark)
+    assert resume()[0] == again
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
