@@ -44,7 +44,7 @@ def folder(archives, tmp_path: Path) -> Path:
     return found
 
 
-def test_archives_that_lie_there_are_unpacked_once_whatever_a_cut_left(folder) -> None:
+def test_archives_that_lie_there_are_unpacked_once_whatever_a_cut_left(folder):
     left = folder / ".images.tar.gz.unpacked" / "images"
     left.mkdir(parents=True)
     (left / "chihuahua_1.jpg").write_bytes(b"half")
@@ -58,7 +58,7 @@ def test_archives_that_lie_there_are_unpacked_once_whatever_a_cut_left(folder) -
     have_vgg(folder.parent, pytest.fail)
 
 
-def test_missing_archives_are_fetched(archives, tmp_path, monkeypatch) -> None:
+def test_missing_archives_are_fetched(archives, tmp_path, monkeypatch):
     fetched = []
 
     def from_any_mirror(origin, folder, say):
@@ -72,7 +72,7 @@ def test_missing_archives_are_fetched(archives, tmp_path, monkeypatch) -> None:
     assert len(list_vgg(tmp_path / "data", FOUR)[0]) == 12
 
 
-def test_an_archive_of_other_bytes_is_refused(folder) -> None:
+def test_an_archive_of_other_bytes_is_refused(folder):
     with (folder / "images.tar.gz").open("ab") as file:
         file.write(b"x")
     with refused("images.tar.gz", "not the published one"):
@@ -80,7 +80,7 @@ def test_an_archive_of_other_bytes_is_refused(folder) -> None:
     assert not (folder / "images").exists()
 
 
-def test_what_cannot_be_had_is_named_with_its_place(tmp_path) -> None:
+def test_what_cannot_be_had_is_named_with_its_place(tmp_path):
     place, site = str(tmp_path / "oxford-iiit-pet"), "robots.ox.ac.uk/~vgg/data/pets/data/"
     with refused("annotations.tar.gz", place, site, "no network"):
         have_vgg(tmp_path, silent)
@@ -98,7 +98,7 @@ def test_what_cannot_be_had_is_named_with_its_place(tmp_path) -> None:
         "chihuahua_3 5 2 1",  # and in test.txt
     ],
 )
-def test_lists_are_read_strictly(tmp_path, line) -> None:
+def test_lists_are_read_strictly(tmp_path, line):
     write_vgg(tmp_path / "oxford-iiit-pet", CHOSEN, 2, 1)
     path = tmp_path / "oxford-iiit-pet" / "annotations" / "trainval.txt"
     rows = path.read_text().splitlines()

@@ -130,7 +130,7 @@ def test_views_have_the_same_words_exactly_if_they_are_equal(one, other):
 
 
 @given(st.floats(-1e4, 1e4) | st.integers(0, 8).map(lambda i: 45.0 * i))
-def test_a_rotation_has_one_name_and_turns_by_that(degrees: float) -> None:
+def test_a_rotation_has_one_name_and_turns_by_that(degrees):
     name = rotation(degrees)
     a, b, c, d = matrix_of(name)
     turn = np.deg2rad(degrees)
@@ -148,6 +148,6 @@ SECOND_NAMES = (
 
 
 @pytest.mark.parametrize("name", SECOND_NAMES.split("|"))
-def test_a_variant_has_no_second_name(name: str) -> None:
+def test_a_variant_has_no_second_name(name):
     with pytest.raises(ValueError, match="unknown; allowed are identity"):
         matrix_of(name)

@@ -45,7 +45,7 @@ def grays(examples) -> list[int]:
     return examples.images[examples.rows][:, 0, 0, 0].tolist()
 
 
-def test_rows_are_examples_and_splits_are_kept(table: Load) -> None:
+def test_rows_are_examples_and_splits_are_kept(table):
     data = table(lines(*good(lambda i: "test" if i >= 14 else "val" if i >= 12 else "train")))
     assert (data.names, data.classes) == (("a", "b"), ("x", "y"))
     a = data["a"]
@@ -56,7 +56,7 @@ def test_rows_are_examples_and_splits_are_kept(table: Load) -> None:
     assert grays(a.test) == [14, 16, 18]
 
 
-def test_without_splits_they_are_drawn(table: Load) -> None:
+def test_without_splits_they_are_drawn(table):
     empty = table(lines(*good()))
     rows = [row.rstrip(",") for row in good()]
     without = table(lines(*rows, header="path,domain,label"))
@@ -64,14 +64,14 @@ def test_without_splits_they_are_drawn(table: Load) -> None:
     assert [(len(d.train), len(d.test)) for d in empty] == [(8, 2), (8, 2)]
 
 
-def test_the_order_of_rows_and_columns_does_not_matter(table: Load) -> None:
+def test_the_order_of_rows_and_columns_does_not_matter(table):
     rows = good()
     swapped = [",".join(reversed(row.split(","))) for row in reversed(rows)]
     first = table(lines(*rows))
     assert table(lines(*swapped, header="split,label,domain,path")).fingerprint == first.fingerprint
 
 
-def test_what_spreadsheets_write_is_read(table: Load) -> None:
+def test_what_spreadsheets_write_is_read(table):
     """A byte order mark, CRLF, quotes, blank space, empty lines."""
     rows = ['"{}", {} ,"{}", '.format(*row.split(",")) for row in good()]
     text = "\ufeff" + "\r\n".join(["path, domain,label ,split", *rows, "", ""])
@@ -84,7 +84,7 @@ def grouped(*places: str) -> str:
     return lines(*rows, header="path,label,place,note")
 
 
-def test_several_columns_make_a_domain(table: Load) -> None:
+def test_several_columns_make_a_domain(table):
     data = table(grouped("land", "water"), group_by=["label", "place"])
     assert data.names == ("x+land", "x+water", "y+land", "y+water")
     assert data.class_masks().tolist() == [[True, False]] * 2 + [[False, True]] * 2
@@ -94,7 +94,7 @@ def test_several_columns_make_a_domain(table: Load) -> None:
     assert by_place.names == ("land", "water")
 
 
-def test_groups_that_would_have_one_name_are_refused(table: Load) -> None:
+def test_groups_that_would_have_one_name_are_refused(table):
     text = grouped("b", "c").replace(",x,b,", ",x,a+b,").replace(",y,b,", ",x+a,b,")
     with refused("of 20 rows make one domain's name of other values than another row"):
         table(text, group_by=["label", "place"])
@@ -102,7 +102,7 @@ def test_groups_that_would_have_one_name_are_refused(table: Load) -> None:
         table(grouped("b", "c"), group_by=["label", "hour"])
 
 
-def test_one_image_may_belong_to_two_domains(table: Load) -> None:
+def test_one_image_may_belong_to_two_domains(table):
     shared = [f"{name},c,x," for name in IMAGES[:5]]
     data = table(lines(*good(), *shared))
     assert sorted(grays(data["c"].train) + grays(data["c"].test)) == list(range(5))
@@ -130,19 +130,19 @@ def test_one_image_may_belong_to_two_domains(table: Load) -> None:
         (b"\x89PNG\r\n\x1a\n\0\0", ("not UTF-8",)),
     ],
 )
-def test_a_wrong_table_is_one_line(table: Load, text: str | bytes, words: tuple[str, ...]) -> None:
+def test_a_wrong_table_is_one_line(table, text, words):
     with refused("my manifest.csv", *words):
         table(text)
 
 
-def test_missing_files_are_named_up_to_ten_and_counted(table: Load) -> None:
+def test_missing_files_are_named_up_to_ten_and_counted(table):
     gone = [f"gone/{number}.png,a,x," for number in range(13)]
     with refused("13 of 33 rows name no file: gone/0.png (line 22)", "(13 in all)") as error:
         table(lines(*good(), *gone))
     assert str(error.value).count("gone/") == 10
 
 
-def test_paths_lead_out_of_the_folder_only_if_allowed(table: Load, tmp_path: Path) -> None:
+def test_paths_lead_out_of_the_folder_only_if_allowed(table, tmp_path):
     for path in ("../outside.png", "images/../../outside.png", str(tmp_path / "outside.png")):
         text = lines(*good(), f"{path},a,x,")
         with refused("1 of 21 rows lead out", "(line 22)", "data.outside=true"):
@@ -160,14 +160,12 @@ def test_paths_lead_out_of_the_folder_only_if_allowed(table: Load, tmp_path: Pat
         (lambda i: "test", "no file is in its train split"),
     ],
 )
-def test_half_given_splits_are_refused(
-    table: Load, splits: Callable[[int], str], words: str
-) -> None:
+def test_half_given_splits_are_refused(table, splits, words):
     with refused("domain a", words):
         table(lines(*good(splits)))
 
 
-def test_no_manifest_is_one_line(tmp_path: Path) -> None:
+def test_no_manifest_is_one_line(tmp_path):
     for path in (tmp_path / "gone.csv", tmp_path):
         with refused("data.manifest", "cannot be read"):
             load(tmp_path / "cache", manifest=path)

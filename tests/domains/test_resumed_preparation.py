@@ -93,7 +93,7 @@ def resume(folder: Path, decodings: list[int]):
 
 
 @pytest.mark.parametrize("image", [0, 1, 6, 10, 19])
-def test_what_was_cut_off_goes_on(folder, resume, image) -> None:
+def test_what_was_cut_off_goes_on(folder, resume, image):
     interrupted_at(folder, image)
     decoded, lines = resume()
     assert decoded == 20 - image
@@ -102,7 +102,7 @@ def test_what_was_cut_off_goes_on(folder, resume, image) -> None:
     assert resume()[0] == 0
 
 
-def test_a_file_that_changed_meanwhile_begins_it_anew(folder, resume) -> None:
+def test_a_file_that_changed_meanwhile_begins_it_anew(folder, resume):
     interrupted_at(folder, 13)
     Image.new("RGB", (8, 8), "red").save(folder / "images" / "a" / "0.png")
     assert resume()[0] == 20
@@ -111,7 +111,7 @@ def test_a_file_that_changed_meanwhile_begins_it_anew(folder, resume) -> None:
 @pytest.mark.parametrize(
     ("mark", "again"), [(None, 7), ("{", 10), ("3", 10), ('[10, "a", "b"]', 10)]
 )
-def test_what_no_mark_promises_is_made_again(folder, resume, mark, again) -> None:
+def test_what_no_mark_promises_is_made_again(folder, resume, mark, again):
     interrupted_at(folder, 13)
     (cut_off,) = (folder / "cache").glob(".folder-*")
     with (cut_off / "images_1.npy").open("ab") as file:
@@ -122,9 +122,7 @@ def test_what_no_mark_promises_is_made_again(folder, resume, mark, again) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
-def test_what_was_killed_is_not_taken_for_whole_and_goes_on_to_the_same_bytes(
-    folder, resume
-) -> None:
+def test_what_was_killed_is_not_taken_for_whole_and_goes_on_to_the_same_bytes(folder, resume):
     command = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -79,9 +79,7 @@ SHARES = st.floats(0.01, 0.99)
 
 
 @given(LABELS, SHARES, st.integers(0, 2**63 - 1))
-def test_it_is_a_partition_of_the_size_asked_for(
-    labels: np.ndarray, share: float, seed: int
-) -> None:
+def test_it_is_a_partition_of_the_size_asked_for(labels, share, seed):
     train, test = seeded_split(labels, share, seed, "a")
     assert train.dtype == test.dtype == np.int64
     np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(len(labels)))
@@ -91,7 +89,7 @@ def test_it_is_a_partition_of_the_size_asked_for(
 
 
 @given(LABELS, SHARES)
-def test_every_class_has_its_share_but_for_rounding(labels: np.ndarray, share: float) -> None:
+def test_every_class_has_its_share_but_for_rounding(labels, share):
     _, test = seeded_split(labels, share, 0, "a")
     realised = len(test) / len(labels)
     for label in np.unique(labels):
@@ -99,7 +97,7 @@ def test_every_class_has_its_share_but_for_rounding(labels: np.ndarray, share: f
         assert abs(np.count_nonzero(labels[test] == label) - expected) < 1 + 1e-9
 
 
-def test_it_depends_on_the_seed_and_the_domain_alone() -> None:
+def test_it_depends_on_the_seed_and_the_domain_alone():
     labels = np.arange(200) % 4
 
     def split(seed: int, domain: str) -> list[int]:
@@ -110,7 +108,7 @@ def test_it_depends_on_the_seed_and_the_domain_alone() -> None:
     assert split(0, "a") != split(0, "b")
 
 
-def test_every_example_is_as_likely_to_be_a_test_example() -> None:
+def test_every_example_is_as_likely_to_be_a_test_example():
     labels = np.repeat([0, 1, 2], [7, 20, 3])
     drawn = np.zeros(30)
     for seed in range(2000):

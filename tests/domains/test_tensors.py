@@ -199,4 +199,4 @@ def test_what_is_neither_input_nor_label_is_refused(x, y, how, words):
 )
 def test_domains_that_do_not_go_together_are_refused(given, words):
     with refused(words):
-        DomainSet.from_tensors(given)
+        DomainSet.from_tensors(given, classes=["p", "q"])
