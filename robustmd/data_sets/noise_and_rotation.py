@@ -157,9 +157,9 @@ def _made_of(
     of = {"base": base.fingerprint, "domain": one.name}
     for k, view in enumerate(views):
         rows = {split: hand[k] for split, hand in hands.items()}
-        domain = _seen(one, view, rows)
+        seen = _seen(one, view, rows)
         of_rows = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
-        domains.append(replace(domain, checksums=of_rows | domain.views_in_words() | of))
+        domains.append(replace(seen, checksums=of_rows | seen.views_in_words() | of))
     return DomainSet.of(name, domains, base.classes, base.notes)
 
 
