@@ -22,22 +22,23 @@ def lacking(text: str) -> frozenset[str]:
     """The letters of the text that `DEFAULT` does not have."""
     if _SURELY.fullmatch(text):
         return frozenset()
-    return frozenset(text) - _default_letters()
+    from matplotlib import font_manager  # noqa: PLC0415 - slow to load, and few names need it
+
+    return frozenset(text) - _letters(font_manager.findfont(DEFAULT))
 
 
 @cache
 def font_with(letters: frozenset[str]) -> FontEntry | None:
     """The first installed font, by family (`name`), that has all these letters, with its file
     (`fname`); None where there is none."""
-    from matplotlib import font_manager  # noqa: PLC0415 - slow to load, and few names need it
+    from matplotlib.font_manager import fontManager  # noqa: PLC0415
 
-    regular = (
-        one
-        for one in font_manager.fontManager.ttflist
-        if one.style == "normal" and not one.name.startswith(EVERYTHING)
+    known = sorted(
+        fontManager.ttflist, key=lambda f: (f.name, fontManager.score_weight(f.weight, 400))
     )
-    for one in sorted(regular, key=lambda one: (one.name, abs(_weight(one.weight) - 400))):
-        if letters <= _letters(one.fname):
+    for one in known:
+        is_regular = one.style == "normal" and not one.name.startswith(EVERYTHING)
+        if is_regular and letters <= _letters(one.fname):
             return one
     return None
 
@@ -62,13 +63,6 @@ def width(text: str) -> int:
 
 
 @cache
-def _default_letters() -> frozenset[str]:
-    from matplotlib import font_manager  # noqa: PLC0415
-
-    return _letters(font_manager.findfont(DEFAULT))
-
-
-@cache
 def _letters(path: str) -> frozenset[str]:
     """None of a font that cannot be read."""
     from matplotlib import font_manager  # noqa: PLC0415
@@ -77,9 +71,3 @@ def _letters(path: str) -> frozenset[str]:
         return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
     except (OSError, RuntimeError):
         return frozenset()
-
-
-def _weight(weight: str | int) -> int:
-    from matplotlib import font_manager  # noqa: PLC0415
-
-    return weight if isinstance(weight, int) else font_manager.weight_dict.get(weight, 400)

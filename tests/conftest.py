@@ -197,11 +197,13 @@ def outputs(tmp_path: Path) -> OutputsBuilder:
 
 @pytest.fixture(scope="session")
 def prepared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with digits_mini prepared in it, once for all tests."""
+    """A cache folder with digits_mini prepared in it, once for all tests of all processes: whoever
+    comes second waits for the first and uses what it made."""
     from robustmd.data_sets.digits_mini import DigitsMini
     from robustmd.registry import DataFacts
 
-    cache = tmp_path_factory.mktemp("cache")
+    own = tmp_path_factory.getbasetemp()
+    cache = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "prepared"
     DigitsMini().load(DataFacts(lambda _: cache, lambda _: None))
     return cache
 

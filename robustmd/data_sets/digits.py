@@ -18,7 +18,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,14 +28,15 @@ import numpy as np
 from PIL import Image
 
 from robustmd.domains.arrays import ArrayWriter
+from robustmd.domains.checksums import opened, refusal
 from robustmd.domains.domain import CC_BY_SA_3, NON_COMMERCIAL, DomainSet
-from robustmd.domains.published import Published, opened, refusal
+from robustmd.domains.published import Published
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, Settings, data, key
 
 BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
 CLASSES = tuple(str(digit) for digit in range(10))
-IMAGE = (32, 32, 3)
+SIDE = 32
 BLOCK_IMAGES = 1024
 MAX_BYTES = 1 << 30  # of an IDX file, 20 times MNIST; more cannot be meant
 MNIST = {  # md5 of the decompressed files: the same content is about in several compressions
@@ -81,12 +82,12 @@ class Digits(Settings):
 
     def of(self, domains: Sequence[str], facts: DataFacts) -> DomainSet:
         """These domains alone; the other's files are not looked at."""
-        found, checksums, notes = [], {}, []
+        found, notes = [], []
         for source in (source for source in self._sources() if source.name in domains):
-            domain, checksums[source.name], strangers = source.load(facts, self.verify)
+            domain, strangers = source.load(facts, self.verify)
             found.append(domain)
             notes += strangers
-        return DomainSet.of("digits", found, CLASSES, checksums, notes, facts.say)
+        return DomainSet.of("digits", found, CLASSES, notes, facts.say)
 
     def _sources(self) -> tuple[Published, Published]:
         extra = self.svhn.extra
@@ -127,7 +128,7 @@ def build_mnist(paths: Mapping[str, Path], writer: ArrayWriter) -> None:
                 f"images {shape} and {len(labels)} labels up to {labels.max()} are not N×28×28 and "
                 "N up to 9",
             )
-        _add(writer, split, labels.astype(np.int64), _blocks(images, _enlarged))
+        writer.add_examples(split, map(_enlarged, _blocks(images)), labels, SIDE)
 
 
 def read_idx(path: Path, rank: int) -> np.ndarray:
@@ -151,7 +152,7 @@ def read_idx(path: Path, rank: int) -> np.ndarray:
 def _enlarged(images: np.ndarray) -> np.ndarray:
     """uint8 [n, 32, 32, 3] from gray images, uint8 [n, 28, 28]."""
     pictures = (Image.fromarray(image) for image in images)
-    gray = [np.asarray(one.resize(IMAGE[:2], Image.Resampling.BILINEAR)) for one in pictures]
+    gray = [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.BILINEAR)) for one in pictures]
     return np.repeat(np.stack(gray)[..., None], 3, axis=3)
 
 
@@ -171,8 +172,8 @@ def build_svhn(paths: Mapping[str, Path], writer: ArrayWriter, *, published: boo
                 if name in paths
             ]
             labels = np.concatenate([digits for _, digits in read])
-            blocks = (block for images, _ in read for block in _blocks(images, lambda x: x))
-            _add(writer, split, labels, blocks)
+            blocks = (block for images, _ in read for block in _blocks(images))
+            writer.add_examples(split, blocks, labels, SIDE)
             del read, blocks  # memory maps of the folder that is now removed
 
 
@@ -220,7 +221,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     images, labels = (np.asarray(found.get(name)) for name in ("X", "y"))
     if images.ndim == 3:
         images = images[..., None]  # MATLAB leaves the last size out where it is 1
-    fits = images.dtype == np.uint8 and images.shape[:3] == IMAGE and images.ndim == 4
+    fits = images.dtype == np.uint8 and images.shape[:3] == (SIDE, SIDE, 3) and images.ndim == 4
     if not fits or labels.dtype.kind not in "iuf" or labels.shape != (images.shape[3], 1):
         there = f"X is {images.dtype} {images.shape} and y {labels.dtype} {labels.shape}"
         raise refusal(path, f"{there}, where uint8 (32, 32, 3, N) and numbers (N, 1) are due")
@@ -229,15 +230,6 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.moveaxis(images, 3, 0), labels[:, 0].astype(np.int64) % 10
 
 
-# --- both ----------------------------------------------------------------------------------------
-
-
-def _blocks(images: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
-    """Some of the images at a time, each changed to uint8 [n, 32, 32, 3]."""
-    for start in range(0, len(images), BLOCK_IMAGES):
-        yield change(images[start : start + BLOCK_IMAGES])
-
-
-def _add(writer: ArrayWriter, split: str, labels: np.ndarray, blocks: Iterator[np.ndarray]) -> None:
-    writer.add(f"{split}_images", "uint8", (len(labels), *IMAGE), blocks)
-    writer.add(f"{split}_labels", "int64", labels.shape, [labels])
+def _blocks(images: np.ndarray) -> list[np.ndarray]:
+    """Views of some of the images at a time."""
+    return np.array_split(images, range(BLOCK_IMAGES, len(images), BLOCK_IMAGES))

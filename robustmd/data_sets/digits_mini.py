@@ -13,12 +13,9 @@ up to 8 pixels off the middle; a neighbour digit on either side with probability
 row of figures; turned by up to 15 degrees; reduced to 32×32; a lighting slope N(0, 20) in both
 directions (the change from the middle to the edge) and pixel noise of σ between 2 and 25.
 
-*typed*: 3,000 + 600 digits, drawn as *printed* and easier to read: the ink is always lighter than
-the background, as in the handwritten ones, by at least 50 of 255 on average over the channels; the
-centre up to 4 pixels of 64 off the middle; a neighbour on either side with probability 0.4 each;
-pixel noise of σ between 2 and 20. Fonts, sizes, turns and light are the same. Where ink may be
-darker or lighter, a network's loss stays where it began for a while before it learns: here it does
-not.
+*typed*: 3,000 + 600 digits, drawn as *printed* in a `Style` that is easier to read: the ink is
+always lighter than the background, as in the handwritten ones. Where ink may be darker or lighter,
+a network's loss stays where it began for a while before it learns: here it does not.
 
 The same seed draws the same digits, pixel for pixel, for one version of Pillow and matplotlib;
 other versions may rasterise or ship the fonts differently, which the data's fingerprint shows.
@@ -26,25 +23,24 @@ other versions may rasterise or ship the fonts differently, which the data's fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from robustmd.data_sets.digits import CLASSES, SIDE
 from robustmd.domains.arrays import ArrayWriter
-from robustmd.domains.domain import CC_BY_4, FONTS, Domain, DomainSet, Examples
+from robustmd.domains.domain import CC_BY_4, FONTS, Domain, DomainSet
 from robustmd.domains.store import Recipe, open_store
 from robustmd.registry import DataFacts, Settings, data
 
-CLASSES = tuple(str(digit) for digit in range(10))
 SEED = 2019  # fixed: it belongs to the data set, not to the run
-SHUFFLE, TRAIN, TEST = 0, 1, 2  # independent streams under that seed
+SHUFFLE, DRAWN_STREAMS = 0, {"train": 1, "test": 2}  # independent streams under that seed
 HANDWRITTEN_TRAIN = 1_400
-SIZE = 32
 UCI_FILE = Path(__file__).with_name("uci_digits.npz")
 HANDWRITTEN = "UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged"
 DRAWN = "drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern"
@@ -78,87 +74,69 @@ class Style:
     noise: tuple[float, float] = (2.0, 25.0)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A domain of drawn digits: `counts` of the splits "train" and "test", each a multiple of 10.
+class Shipped(Settings):
+    """The handwritten digits and a domain of `drawn` ones.
 
-    `data` is the data set that has it beside the handwritten ones.
+    counts: of its training and its test split, each a multiple of 10
     """
 
-    data: str
-    domain: str
-    counts: Mapping[str, int]
-    style: Style
+    drawn: ClassVar[str]
+    counts: ClassVar[tuple[int, int]]
+    style: ClassVar[Style]
 
-    @property
     def sources(self) -> dict[str, tuple[str, str]]:
-        """{domain: (source, licence)} of the data set, in order."""
-        return {"handwritten": (HANDWRITTEN, CC_BY_4), self.domain: (DRAWN, FONTS)}
-
-    def load(self, facts: DataFacts) -> DomainSet:
-        """The handwritten digits and these, made on first use and kept in paths.cache. Raises
-        UserError if the cache cannot be written."""
-        recipe = Recipe(self.data, 1, {"seed": SEED}, partial(_build, self))
-        store = open_store(facts.folder("cache"), recipe, facts.say)
-        domains, sums = [], {}
-        for name, (source, licence) in self.sources.items():
-            train, test = (
-                Examples(
-                    store.arrays[f"{name}_{split}_images"], store.arrays[f"{name}_{split}_labels"]
-                )
-                for split in ("train", "test")
-            )
-            domains.append(Domain(name, train, test, None, source, licence, "made here"))
-            sums[name] = {a: c for a, c in store.checksums.items() if a.startswith(f"{name}_")}
-        return DomainSet.of(self.data, domains, CLASSES, sums)
-
-
-PRINTED = Drawn("digits_mini", "printed", {"train": 6_000, "test": 1_000}, Style())
-EASIER = Style(neighbours=0.4, shift=4.0, contrast=50.0, lighter=True, noise=(2.0, 20.0))
-TYPED = Drawn("digits_typed", "typed", {"train": 3_000, "test": 600}, EASIER)
-
-
-class Shipped(Settings):
-    """The handwritten digits and the `drawn` ones."""
-
-    drawn: ClassVar[Drawn]
+        """{domain: (source, licence)}, in order."""
+        return {"handwritten": (HANDWRITTEN, CC_BY_4), self.drawn: (DRAWN, FONTS)}
 
     def names(self) -> tuple[str, ...]:
-        return tuple(self.drawn.sources)
+        return tuple(self.sources())
 
     def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
         return f"{CC_BY_4}; {FONTS}", 0, {}
 
     def load(self, facts: DataFacts) -> DomainSet:
-        return self.drawn.load(facts)
+        """Made on first use and kept in paths.cache. Raises UserError if that cannot be written."""
+        recipe = Recipe(self.name, {"seed": SEED}, self.build)
+        store = open_store(facts.folder("cache"), recipe, facts.say)
+        domains = []
+        for name, (source, licence) in self.sources().items():
+            train, test = (store.examples(f"{name}_{split}") for split in ("train", "test"))
+            sums = {a: c for a, c in store.checksums.items() if a.startswith(f"{name}_")}
+            domains.append(Domain(name, train, test, None, source, licence, "made here", sums))
+        return DomainSet.of(self.name, domains, CLASSES)
+
+    def build(self, writer: ArrayWriter) -> None:
+        """Write both domains' arrays."""
+        with np.load(UCI_FILE, allow_pickle=False) as file:
+            images, labels = file["images"], file["labels"]
+        order = _stream(SHUFFLE).permutation(len(images))
+        splits = {"train": order[:HANDWRITTEN_TRAIN], "test": order[HANDWRITTEN_TRAIN:]}
+        for split, rows in splits.items():
+            enlarged = (_enlarged(image)[None] for image in images[rows])
+            writer.add_examples(f"handwritten_{split}", enlarged, labels[rows], SIDE)
+        for (split, stream), count in zip(DRAWN_STREAMS.items(), self.counts, strict=True):
+            rng = _stream(stream)
+            digits = rng.permutation(np.arange(count) % len(CLASSES))
+            drawn = (house_number(int(digit), rng, self.style)[None] for digit in digits)
+            writer.add_examples(f"{self.drawn}_{split}", drawn, digits, SIDE)
 
 
 @data("digits_mini", order=0)
 class DigitsMini(Shipped):
     """Handwritten against printed digits; ships with the package."""
 
-    drawn = PRINTED
+    drawn = "printed"
+    counts = (6_000, 1_000)
+    style = Style()
 
 
 @data("digits_typed", order=0.5)
 class DigitsTyped(Shipped):
     """Handwritten against typed digits; ships with the package."""
 
-    drawn = TYPED
-
-
-def _build(drawn: Drawn, writer: ArrayWriter) -> None:
-    with np.load(UCI_FILE, allow_pickle=False) as file:
-        images, labels = file["images"], file["labels"]
-    order = _stream(SHUFFLE).permutation(len(images))
-    splits = {"train": order[:HANDWRITTEN_TRAIN], "test": order[HANDWRITTEN_TRAIN:]}
-    for split, rows in splits.items():
-        _add(writer, f"handwritten_{split}", labels[rows], map(_enlarged, images[rows]))
-    for split, stream in (("train", TRAIN), ("test", TEST)):
-        rng = _stream(stream)
-        digits = rng.permutation(np.arange(drawn.counts[split]) % len(CLASSES))
-        images = (house_number(int(digit), rng, drawn.style) for digit in digits)
-        _add(writer, f"{drawn.domain}_{split}", digits, images)
+    drawn = "typed"
+    counts = (3_000, 600)
+    style = Style(neighbours=0.4, shift=4.0, contrast=50.0, lighter=True, noise=(2.0, 20.0))
 
 
 def _stream(number: int) -> np.random.Generator:
@@ -172,14 +150,6 @@ def _enlarged(image: np.ndarray) -> np.ndarray:
     large = Image.fromarray(gray).resize((28, 28), Image.Resampling.BICUBIC)
     padded = np.pad(np.asarray(large), 2)
     return np.repeat(padded[..., None], 3, axis=2)
-
-
-def _add(writer: ArrayWriter, name: str, labels: np.ndarray, images: Iterable[np.ndarray]) -> None:
-    """Write images (uint8 [32, 32, 3] each, made one by one) and labels."""
-    shape = (len(labels), SIZE, SIZE, 3)
-    blocks = (image[None] for image in images)
-    writer.add(f"{name}_images", "uint8", shape, blocks)
-    writer.add(f"{name}_labels", "int64", labels.shape, [labels.astype(np.int64)])
 
 
 def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarray:
@@ -204,9 +174,7 @@ def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarr
     turned = canvas.rotate(
         rng.uniform(-style.turn, style.turn), Image.Resampling.BILINEAR, fillcolor=background
     )
-    return _disturbed(
-        np.asarray(turned.resize((SIZE, SIZE), Image.Resampling.BOX)), rng, style.noise
-    )
+    return _disturbed(turned.resize((SIDE, SIDE), Image.Resampling.BOX), rng, style.noise)
 
 
 def _colours(rng: np.random.Generator, style: Style) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -219,11 +187,12 @@ def _colours(rng: np.random.Generator, style: Style) -> tuple[tuple[int, ...], t
 
 
 def _disturbed(
-    image: np.ndarray, rng: np.random.Generator, noise: tuple[float, float]
+    picture: Image.Image, rng: np.random.Generator, noise: tuple[float, float]
 ) -> np.ndarray:
     """With the lighting slope and the pixel noise: uint8 [32, 32, 3]."""
+    image = np.asarray(picture)
     down, across = rng.normal(0.0, 20.0, size=2)
-    position = np.linspace(-1.0, 1.0, SIZE)
+    position = np.linspace(-1.0, 1.0, SIDE)
     light = down * position[:, None] + across * position[None, :]
     grain = rng.normal(0.0, rng.uniform(*noise), size=image.shape)
     return np.clip(np.rint(image + light[:, :, None] + grain), 0, 255).astype(np.uint8)

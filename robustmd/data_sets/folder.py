@@ -9,10 +9,9 @@ import numpy as np
 
 from robustmd.config.paths import whole
 from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
-from robustmd.domains.checksums import array_sha256
-from robustmd.domains.domain import SPLITS, Domain, DomainSet, Examples
+from robustmd.domains.domain import DomainSet
 from robustmd.domains.examples import seeded_split
-from robustmd.domains.listing import LAYOUT, Listed, Listing, list_root, shown
+from robustmd.domains.listing import LAYOUT, Listing, list_root, shown
 from robustmd.domains.manifest_csv import list_manifest
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
 from robustmd.errors import Say, UserError, listed
@@ -69,21 +68,13 @@ class Folder(Settings):
         listing = self._listing()
         _check(listing)
         prepared = prepare(listing, facts.folder("cache"), self.size, facts.say)
-        of_files = notes_on_files(listing, prepared, self.skip_unreadable)
-        notes = [*listing.notes, *listing.twins, *of_files]
-        domains, checksums = [], {}
-        for name, files in listing.by_domain.items():
-            arrays = prepared[name]
-            rows = self._rows(name, files, arrays)
-            paths = [file.path for file in files]
-            parts = {
-                split: Examples(arrays.images, arrays.labels, of_split, files=paths)
-                for split, of_split in rows.items()
-            }
-            three = parts["train"], parts["test"], parts.get("val")
-            domains.append(Domain(name, *three, source=str(listing.source), verified="own files"))
-            sums = {f"{split}_rows": array_sha256(chosen) for split, chosen in rows.items()}
-            checksums[name] = arrays.checksums | sums
+        of_files = notes_on_files(listing.folder, prepared, self.skip_unreadable)
+        notes = [*listing.notes, *listing.twins(), *of_files]
+        domains = []
+        about = {"source": str(listing.source), "verified": "own files"}
+        for name, arrays in prepared.items():
+            rows = self._rows(name, arrays)
+            domains.append(arrays.domain(rows, {}, name=name, **about))
             there = np.unique(arrays.labels[np.concatenate([*rows.values()])])
             lacking = np.delete(listing.classes, there).tolist()
             if lacking and "label" not in self.group_by:
@@ -92,7 +83,7 @@ class Folder(Settings):
         if len(notes) > MOST_NOTES:
             more = len(notes) - MOST_NOTES + 1
             notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]
-        return DomainSet.of("folder", domains, listing.classes, checksums, notes, facts.say)
+        return DomainSet.of("folder", domains, listing.classes, notes, facts.say)
 
     def _listing(self) -> Listing:
         if self.root and self.manifest:
@@ -114,17 +105,16 @@ class Folder(Settings):
             "data.manifest=FILE.csv (columns path,domain,label,split)"
         )
 
-    def _rows(self, name: str, files: list[Listed], arrays: Prepared) -> dict[str, np.ndarray]:
+    def _rows(self, name: str, arrays: Prepared) -> dict[str, np.ndarray]:
         """Split → its rows (int64 [n]), as given, or drawn. Raises UserError for too few readable
         files."""
-        readable = np.delete(np.arange(len(files)), list(arrays.unreadable))
-        if files[0].split:
-            given = np.array([file.split for file in files])[readable]
-            rows = {split: readable[given == split] for split in SPLITS if split in given}
+        if arrays.files[0].split:
+            rows = arrays.given_splits()
             for split in ("train", "test"):
                 if split not in rows:
                     raise UserError(f"domain {name}: none of its {split} images can be read")
             return rows
+        readable = arrays.readable
         if len(readable) < 2:
             raise UserError(
                 f"domain {name}: {len(readable)} readable image(s); at least two are needed, one "
@@ -137,8 +127,8 @@ class Folder(Settings):
 
 def _check(listing: Listing) -> None:
     """Two domains or more; each has train and test given for all of its files, or for none."""
-    if len(listing.domains) < 2:
-        names = ", ".join(listing.domains) or "none"
+    if len(listing.by_domain) < 2:
+        names = ", ".join(listing.by_domain) or "none"
         raise UserError(
             f"{shown(listing.source)}: one domain or none ({names}); at least two are needed"
         )

@@ -20,13 +20,13 @@ from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
 from robustmd.data_sets.digits import Digits
 from robustmd.data_sets.digits_mini import DigitsMini, DigitsTyped
 from robustmd.data_sets.pets import Pets
-from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.checksums import array_sha256
 from robustmd.domains.domain import Domain, DomainSet, Examples
 from robustmd.domains.examples import rotation, stream
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, data, key
 
-View = tuple[str, str | None, float]  # a domain's name, variant (None: its own) and σ
+View = tuple[str, str, float]  # a domain's name, variant ("": that of its images) and σ
 
 
 @dataclass
@@ -110,8 +110,8 @@ def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: st
     """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ ≥ 0 on the
     0..255 scale. `name`: of the data set. Raises UserError for an unknown domain, and where two σ
     are the same or one is out of range."""
-    views = [(noisy_name(sigma), None, float(sigma)) for sigma in sigmas]
-    return _made_of(base[domain], base, name, views, None)
+    views = [(noisy_name(sigma), "", float(sigma)) for sigma in sigmas]
+    return _made_of(base, domain, name, views)
 
 
 def rotated_grid(
@@ -128,7 +128,7 @@ def rotated_grid(
     Raises UserError for an unknown domain or one that is not square, a split of fewer images than
     domains, an angle or σ given twice or none, and a σ out of range.
     """
-    return _made_of(base[domain], base, name, grid(angles, sigmas), split_seed)
+    return _made_of(base, domain, name, grid(angles, sigmas), split_seed)
 
 
 def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[View]:
@@ -144,24 +144,23 @@ def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[View]:
 
 
 def _made_of(
-    one: Domain, base: DomainSet, name: str, views: Sequence[View], split_seed: int | None
+    base: DomainSet, domain: str, name: str, views: Sequence[View], split_seed: int | None = None
 ) -> DomainSet:
-    """A domain for each of the views. Of the images of `one`, a domain of `base`, each gets all, or
-    what is dealt out to it."""
-    domains, checksums = [], {}
-    hands: dict[str, list[np.ndarray]] = {}
+    """A domain for each of the views, of all images of one of `base`'s domains, or of what is dealt
+    out to it."""
+    one = base[domain]
+    hands = {}
     if split_seed is not None:
         for split, examples in one.splits.items():
             hands[split] = _dealt(examples, len(views), split_seed, f"{one.name}/{split}")
-    for k, (own_name, variant, sigma) in enumerate(views):
+    domains = []
+    of = {"base": base.fingerprint, "domain": one.name}
+    for k, view in enumerate(views):
         rows = {split: hand[k] for split, hand in hands.items()}
-        domain = _seen(one, own_name, variant, sigma, rows)
-        domains.append(domain)
-        sums = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
-        of = {"base": base.fingerprint, "domain": one.name}
-        checksums[own_name] = sums | domain.views_in_words() | of
-    sha256 = fingerprint(name, base.classes, checksums)
-    return replace(base, name=name, domains=tuple(domains), fingerprint=sha256)
+        seen = _seen(one, view, rows)
+        of_rows = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
+        domains.append(replace(seen, checksums=of_rows | seen.views_in_words() | of))
+    return DomainSet.of(name, domains, base.classes, base.notes)
 
 
 def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.ndarray]:
@@ -175,23 +174,22 @@ def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.nda
             "take fewer angles or sigmas"
         )
     order = stream(seed, whose).permutation(examples.stored).astype(np.int64)
-    rows = order if examples.rows is None else examples.rows[order]
+    rows = examples.stored_rows[order]
     # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
     return [np.sort(rows[k::hands]) for k in range(hands)]
 
 
-def _seen(
-    base: Domain, name: str, variant: str | None, sigma: float, rows: Mapping[str, np.ndarray]
-) -> Domain:
-    """The base domain's images with noise, perhaps turned, and of the splits' `rows` alone."""
+def _seen(base: Domain, view: View, rows: Mapping[str, np.ndarray]) -> Domain:
+    """The base domain's images as the view shows them, and of the splits' `rows` alone."""
+    name, variant, sigma = view
     splits: dict[str, Any] = {}
     for split, examples in base.splits.items():
         variants = (variant,) if variant else examples.views.variants
         views = replace(examples.views, variants=variants, sigma=sigma)
         splits[split] = replace(examples, rows=rows.get(split, examples.rows), views=views)
-    turned = noise = ""
-    if variant and variant != "identity":
-        turned = f", rotated by {variant.removeprefix('rotate_')}°"
+    source = base.source
+    if variant not in ("", "identity"):
+        source += f", rotated by {variant.removeprefix('rotate_')}°"
     if sigma:
-        noise = f" + N(0, {sigma:g}²)"
-    return replace(base, name=name, source=f"{base.source}{turned}{noise}", **splits)
+        source += f" + N(0, {sigma:g}²)"
+    return replace(base, name=name, source=source, **splits)

@@ -14,13 +14,11 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from robustmd.config.ranges import CLASSES, IMAGE_SIDE
 from robustmd.data_sets import imagenet
 from robustmd.data_sets.imagenet import BREEDS, Breed
-from robustmd.domains.checksums import array_sha256, file_md5, stamp_of
-from robustmd.domains.domain import CC_BY_SA_4, Domain, DomainSet, Examples
+from robustmd.domains.checksums import stamp_of
+from robustmd.domains.domain import CC_BY_SA_4, DomainSet
 from robustmd.domains.examples import VARIANTS, Views
 from robustmd.domains.listing import Listed, Listing, shown
 from robustmd.domains.prepared_images import Prepared, notes_on_files, prepare
@@ -101,53 +99,41 @@ class Pets(Settings):
         """These domains alone; the other's files are not looked at. Raises UserError."""
         breeds, data_dir = self.breeds(), facts.folder("data")
         names = tuple(breed.name for breed in breeds)
-        listing = self._listing(domains, breeds, facts)
+        by_domain, notes = _listed(domains, breeds, facts)
         prepared: dict[str, Prepared] = {}
-        for name, files in listing.by_domain.items():
+        for name, files in by_domain.items():
             # A store for each domain, so that sets of one of them share it with sets of both.
-            alone, of = Listing(data_dir, data_dir, files), {"classes": list(names)}
+            listing, of = Listing(data_dir, data_dir, files), {"classes": list(names)}
             cache = facts.folder("cache")
-            prepared |= prepare(alone, cache, self.size, facts.say, f"pets-{name}", of)
-        notes = [*listing.notes, *notes_on_files(listing, prepared, self.skip_unreadable)]
-        found, checksums = [], {}
-        for name, files in listing.by_domain.items():
-            domain, sums = self._domain(name, files, prepared[name], breeds)
-            found.append(domain)
-            checksums[name] = prepared[name].checksums | sums | domain.views_in_words()
-        return DomainSet.of("pets", found, names, checksums, notes, facts.say)
+            prepared |= prepare(listing, cache, self.size, facts.say, f"pets-{name}", of)
+        notes += notes_on_files(data_dir, prepared, self.skip_unreadable)
+        found = []
+        for name, arrays in prepared.items():
+            _check_classes(name, [arrays.files[row] for row in arrays.readable], breeds)
+            source, licence = SOURCES[name]
+            seen = Views(crop=self.crop)
+            views = {"train": Views(EXPANSION, self.crop) if name == VGG else seen, "test": seen}
+            about = {"name": name, "source": source, "licence": licence}
+            found.append(arrays.domain(arrays.given_splits(), views, **about))
+        return DomainSet.of("pets", found, names, notes, facts.say)
 
-    def _listing(
-        self, domains: Sequence[str], breeds: Sequence[Breed], facts: DataFacts
-    ) -> Listing:
-        """The files of the wanted domains."""
-        data_dir = facts.folder("data")
-        files: list[Listed] = []
-        notes: list[str] = []
-        if imagenet.NAME in domains:  # before hours of fetching
-            files, notes = imagenet.list_imagenet(data_dir, breeds)
-            _check_classes(imagenet.NAME, files, breeds)
-        if VGG in domains:
-            have_vgg(data_dir, facts.say)
-            of_vgg, more = list_vgg(data_dir, [breed.name for breed in breeds])
-            _check_classes(VGG, of_vgg, breeds)
-            files, notes = [*files, *of_vgg], [*notes, *more]
-        return Listing(data_dir, data_dir, files, notes)
 
-    def _domain(
-        self, name: str, files: Sequence[Listed], arrays: Prepared, breeds: Sequence[Breed]
-    ) -> tuple[Domain, dict[str, str]]:
-        """One domain and its rows' checksums; what could not be read is in no split."""
-        readable = [row for row in range(len(files)) if row not in arrays.unreadable]
-        _check_classes(name, [files[row] for row in readable], breeds)
-        splits, sums, paths = {}, {}, [file.path for file in files]
-        for split in ("train", "test"):
-            rows = np.array([r for r in readable if files[r].split == split], dtype=np.int64)
-            sums[f"{split}_rows"] = array_sha256(rows)
-            expanded = name == VGG and split == "train"
-            views = Views(EXPANSION, self.crop) if expanded else Views(crop=self.crop)
-            splits[split] = Examples(arrays.images, arrays.labels, rows, views, paths)
-        origin, licence = SOURCES[name]
-        return Domain(name, splits["train"], splits["test"], None, origin, licence), sums
+def _listed(
+    domains: Sequence[str], breeds: Sequence[Breed], facts: DataFacts
+) -> tuple[dict[str, list[Listed]], list[str]]:
+    """The files of the wanted domains, and notes on what is not as published."""
+    data_dir = facts.folder("data")
+    found: dict[str, list[Listed]] = {}
+    notes: list[str] = []
+    if imagenet.NAME in domains:  # before hours of fetching
+        found[imagenet.NAME], notes = imagenet.list_imagenet(data_dir, breeds)
+        _check_classes(imagenet.NAME, found[imagenet.NAME], breeds)
+    if VGG in domains:
+        have_vgg(data_dir, facts.say)
+        found[VGG], more = list_vgg(data_dir, [breed.name for breed in breeds])
+        _check_classes(VGG, found[VGG], breeds)
+        notes = [*notes, *more]
+    return found, notes
 
 
 def _check_classes(domain: str, files: Iterable[Listed], breeds: Sequence[Breed]) -> None:
@@ -191,9 +177,11 @@ def have_vgg(data_dir: Path, say: Say) -> None:
 def _unpack(archive: Path, part: str, say: Say) -> None:
     """Put the archive's folder beside it, when it is whole. Of the published bytes, nothing else
     need be feared. Raises UserError for others, OSError."""
+    from torchvision.datasets.utils import check_integrity  # noqa: PLC0415 - takes seconds
+
     say(f"checking and unpacking {shown(archive)}")
     md5 = origin(archive.name).md5
-    if file_md5(archive) != md5:
+    if not check_integrity(archive, md5):
         raise UserError(
             f"{shown(archive)} is not the published one (md5 {md5}); delete it to have it "
             "fetched, or unpack it yourself"

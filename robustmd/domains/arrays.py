@@ -28,28 +28,34 @@ class ArrayWriter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def add(
-        self, name: str, dtype: str, shape: tuple[int, ...], blocks: Iterable[np.ndarray]
-    ) -> None:
-        """Write one array, "uint8" or "int64": `blocks` are its consecutive rows, shape[0] in all.
-        Raises OSError where the disk does."""
-        self.add_resumable(name, dtype, shape, lambda row: blocks, None)
+    def add(self, name: str, array: np.ndarray) -> None:
+        """Write a whole array, uint8 or int64. Raises OSError where the disk does."""
+        self.add_rows(name, array.shape, lambda row: [array], dtype=array.dtype)
 
-    def add_resumable(
+    def add_examples(
+        self, name: str, blocks: Iterable[np.ndarray], labels: np.ndarray, side: int
+    ) -> None:
+        """Write the arrays NAME_images, whose blocks are uint8 [n, side, side, 3], and NAME_labels;
+        see `Store.examples`."""
+        self.add_rows(f"{name}_images", (len(labels), side, side, 3), lambda row: blocks)
+        self.add(f"{name}_labels", labels.astype(np.int64))
+
+    def add_rows(
         self,
         name: str,
-        dtype: str,
         shape: tuple[int, ...],
         blocks_from: Callable[[int], Iterable[np.ndarray]],
-        notes: list[Any] | None,
+        notes: list[Any] | None = None,
+        dtype: np.dtype = DTYPES[0],
     ) -> None:
-        """As `add`, but going on with the rows that an earlier, cut off preparation has left.
+        """Write an array block by block, going on with the rows that an earlier, cut off
+        preparation has left.
 
-        blocks_from: row r → the blocks of the rows from r on. notes: what is to be remembered of
-        the rows (plain JSON): making a block may append to it, and what was noted about rows that
-        are taken over is put there first; None: begin anew.
+        blocks_from: row r → the blocks of the rows from r on, shape[0] rows in all. notes: what is
+        to be remembered of the rows (plain JSON): making a block may append to it, and what was
+        noted about rows that are taken over is put there first; None: begin anew.
         """
-        path, kind = file_of(self.folder, name), np.dtype(dtype).newbyteorder("<")
+        path, kind = file_of(self.folder, name), dtype.newbyteorder("<")
         mark, rows = self.folder / f"{name}{MARK}", 0
         if notes is not None:
             rows, noted = _read(mark)

@@ -5,15 +5,18 @@ Checksums are md5 where a publisher gives md5s, sha256 for what we prepared ours
 
 from __future__ import annotations
 
+import gzip
 import hashlib
-import json
 import stat
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
+from robustmd.errors import UserError, readable
 from robustmd.runs.files import hex_digest
 
 
@@ -25,28 +28,43 @@ class Stamp(NamedTuple):
     mtime_ns: int
     ctime_ns: int
 
-    @classmethod
-    def of(cls, path: Path) -> Stamp:
-        """The file's present one. Raises OSError."""
-        status = path.stat()
-        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
 
 NO_FILE = Stamp(0, 0, 0)
 
 
 def stamp_of(path: Path) -> Stamp:
-    """A file's stamp; `NO_FILE` for what is no file or leads nowhere."""
+    """A file's present stamp; `NO_FILE` for what is no file or leads nowhere."""
     try:
-        return Stamp.of(path) if stat.S_ISREG(path.stat().st_mode) else NO_FILE
+        found = path.stat()
     except (OSError, ValueError):  # ValueError: a null character
         return NO_FILE
+    is_file = stat.S_ISREG(found.st_mode)
+    return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_file else NO_FILE
 
 
-def file_md5(path: Path) -> str:
-    """Hex md5 of a file's bytes. Raises OSError."""
-    with path.open("rb") as file:
+def content_md5(path: Path) -> str:
+    """Hex md5 of a file's content, decompressed. Raises UserError if it cannot be read."""
+    with opened(path) as file:
         return hex_digest(file, hashlib.md5(usedforsecurity=False))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file, decompressed. Raises UserError for what cannot be read within the block."""
+    with readable(path):
+        try:
+            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+                yield file  # type: ignore[misc]  # GzipFile reads like a file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise refusal(path, f"its compressed data are broken ({error})") from error
+
+
+def refusal(path: Path, fault: str) -> UserError:
+    """What is said of a file whose bytes are not what its format asks for."""
+    return UserError(
+        f"{path} cannot be used: {fault}; delete it to have it fetched again, or put the original "
+        "in its place"
+    )
 
 
 def array_sha256(array: np.ndarray) -> str:
@@ -56,16 +74,3 @@ def array_sha256(array: np.ndarray) -> str:
     digest = hashlib.sha256(head.encode())
     digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
     return digest.hexdigest()
-
-
-def fingerprint(
-    name: str, classes: Sequence[str], checksums: Mapping[str, Mapping[str, str]]
-) -> str:
-    """Hex sha256 that names a data set by its values.
-
-    checksums: domain name → {"train_images": hex, …}, each an `array_sha256`; the order of the
-    domains counts, that of a domain's arrays does not.
-    """
-    parts = [[domain, sorted(arrays.items())] for domain, arrays in checksums.items()]
-    text = json.dumps([name, list(classes), parts], separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustmd.domains.checksums import array_sha256, fingerprint
+from robustmd.domains.checksums import array_sha256
 from robustmd.domains.examples import SPLITS, Examples, Views, held_out, stream
 from robustmd.domains.tensors import arrays_of, examples_of
 from robustmd.errors import Say, UserError, listed, printable
@@ -37,7 +39,8 @@ class Domain:
 
     source, licence: where the images come from and how they may be used, one line each. verified:
     whether the bytes are the published ones: "official", "not official", "own files", "made here",
-    or "" if not known.
+    or "" if not known. checksums: what it is known by in `DomainSet.of`, {"train_images": hex, …},
+    each an `array_sha256`, in whatever order.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Domain:
     source: str = ""
     licence: str = ""
     verified: str = ""
+    checksums: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for split, examples in self.splits.items():
@@ -102,7 +106,7 @@ class DomainSet:
     name:        the config's name, as in data=digits
     classes:     names of the classes; label i is classes[i]. Where labels are numbers, what each
                  of the L is; the model gives as many
-    fingerprint: hex sha256 over names, splits and the arrays' checksums (see `fingerprint`)
+    fingerprint: hex sha256 over names, splits and the arrays' checksums
     notes:       lines that belong into the run's log and summary, as of unofficial bytes
     labels:      "shared": every example is told apart from all classes; "per_domain": from those
         that its domain has (see `class_masks`)
@@ -136,14 +140,15 @@ class DomainSet:
         name: str,
         domains: Sequence[Domain],
         classes: Sequence[str],
-        checksums: Mapping[str, Mapping[str, str]],
         notes: Sequence[str] = (),
         say: Say = lambda _: None,
     ) -> DomainSet:
-        """With the `fingerprint` of these checksums; `say` is told the notes."""
+        """With the fingerprint of the domains' checksums; `say` is told the notes."""
         for note in notes:
             say(note)
-        sha256 = fingerprint(name, classes, checksums)
+        checksums = [[domain.name, sorted(domain.checksums.items())] for domain in domains]
+        text = json.dumps([name, list(classes), checksums], separators=(",", ":"))
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
         return cls(name, tuple(domains), tuple(classes), sha256, tuple(notes))
 
     def _label_fault(self, examples: Examples) -> str:
@@ -227,7 +232,7 @@ class DomainSet:
             )
         if len({(id(domain.train.images), id(domain.train.rows)) for domain in self}) < len(self):
             raise UserError("data.sizes: is not for domains that are copies of the same images")
-        domains, checksums = [], {}
+        domains = []
         for domain, size in zip(self, sizes, strict=True):
             if size > domain.train.stored:
                 raise UserError(
@@ -235,10 +240,10 @@ class DomainSet:
                     "images; give at most so many"
                 )
             kept = np.sort(stream(0, f"{domain.name}/size").permutation(domain.train.stored)[:size])
-            domains.append(replace(domain, train=domain.train.subset(kept)))
-            checksums[domain.name] = {"of": self.fingerprint, "train_kept": array_sha256(kept)}
-        sha256 = fingerprint(self.name, self.classes, checksums)
-        return replace(self, domains=tuple(domains), fingerprint=sha256)
+            sums = {"of": self.fingerprint, "train_kept": array_sha256(kept)}
+            domains.append(replace(domain, train=domain.train.subset(kept), checksums=sums))
+        made = DomainSet.of(self.name, domains, self.classes, self.notes)
+        return replace(made, labels=self.labels)
 
     def with_validation(self, share: float, seed: int) -> DomainSet:
         """Move a seeded random share of every domain's training examples to its validation split.
@@ -298,19 +303,19 @@ class DomainSet:
         labels an image), which `training.loss` compares. classes: the names of the labels 0, 1, …,
         or of the L numbers; "0", "1", … unless given. Raises UserError.
         """
-        made, checksums = [], {}
+        made = []
         for key, given in domains.items():
             train_x, train_y, test_x, test_y = arrays_of(key, given)
             train = examples_of(f"{key}, train", train_x, train_y, features)
             test = examples_of(f"{key}, test", test_x, test_y, features)
-            made.append(Domain(key, train, test, source="tensors in memory"))
-            checksums[key] = {
+            sums = {
                 f"{split}_{part}": array_sha256(getattr(examples, part))
-                for split, examples in made[-1].splits.items()
+                for split, examples in (("train", train), ("test", test))
                 for part in ("images", "labels")
             }
+            made.append(Domain(key, train, test, source="tensors in memory", checksums=sums))
         if classes is None:
             labels = [e.labels for d in made for e in d.splits.values()]
             counts = [y.shape[1] if y.ndim == 2 else y.max(initial=-1) + 1 for y in labels]
             classes = [str(label) for label in range(max(counts, default=0))]
-        return cls.of(name, made, classes, checksums)
+        return cls.of(name, made, classes)

@@ -86,7 +86,7 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     """
     distinct: dict[object, Domain] = {}
     for domain in data:
-        images, rows = domain.train.images, _stored_rows(domain.train)
+        images, rows = domain.train.images, domain.train.stored_rows
         same = images.__array_interface__["data"][0], images.shape, rows.tobytes()
         distinct.setdefault(same, domain)
     parts = [(Place(d.name, split), e) for d in distinct.values() for split, e in d.splits.items()]
@@ -96,7 +96,7 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     # The whole image's digest → the parts where it occurs, by number, and its labels in each.
     occurrences: dict[bytes, dict[int, list[bytes]]] = {}
     for number, ((_, examples), suspect) in enumerate(zip(parts, suspects, strict=True)):
-        for row in _stored_rows(examples)[suspect]:
+        for row in examples.stored_rows[suspect]:
             digest = hashlib.blake2b(examples.images[row], digest_size=DIGEST_BYTES).digest()
             where = occurrences.setdefault(digest, {})
             where.setdefault(number, []).append(examples.labels[row].tobytes())
@@ -115,16 +115,11 @@ def find_duplicates(data: DomainSet) -> tuple[Shared, ...]:
     )
 
 
-def _stored_rows(examples: Examples) -> np.ndarray:
-    """The stored images of a split, each once whatever is made of it: int64 [n]."""
-    return np.arange(len(examples.images)) if examples.rows is None else examples.rows
-
-
 def _probes(examples: Examples) -> np.ndarray:
     """A checksum of the middle of every image: uint32 [n]."""
     flat = examples.images.reshape(len(examples.images), -1)
     start = max(0, (flat.shape[1] - PROBE_BYTES) // 2)
-    middle, rows = flat[:, start : start + PROBE_BYTES], _stored_rows(examples)
+    middle, rows = flat[:, start : start + PROBE_BYTES], examples.stored_rows
     return np.fromiter((zlib.crc32(middle[row]) for row in rows), np.uint32, len(rows))
 
 
@@ -155,7 +150,7 @@ def _key(data: DomainSet) -> str:
     digest = hashlib.sha256(f"{VERSION} {data.fingerprint}".encode())
     for domain in data:
         for split, examples in domain.splits.items():
-            part = [domain.name, split, array_sha256(_stored_rows(examples))]
+            part = [domain.name, split, array_sha256(examples.stored_rows)]
             digest.update(json.dumps(part).encode())
     return digest.hexdigest()[:16]
 

@@ -57,11 +57,8 @@ def matrix_of(name: str) -> Matrix:
 
 
 def rotation(degrees: float) -> str:
-    """The variant that turns counter-clockwise by `degrees`, which count modulo 360 and to six
-    digits: rotation(15) = "rotate_15", rotation(360) = "identity". Raises ValueError for NaN, ±∞.
-    """
-    if not math.isfinite(degrees):
-        raise ValueError(f"a rotation by {degrees}°; the degrees must be a finite number")
+    """The variant that turns counter-clockwise by `degrees`, finite, which count modulo 360 and to
+    six digits: rotation(15) = "rotate_15", rotation(360) = "identity"."""
     written = f"{degrees % 360:g}"
     return "identity" if float(written) in (0, 360) else f"rotate_{written}"
 
@@ -141,6 +138,11 @@ class Examples:
         return len(self.labels) if self.rows is None else len(self.rows)
 
     @property
+    def stored_rows(self) -> np.ndarray:
+        """The rows of the stored images in this split: int64 [n]."""
+        return np.arange(len(self.labels), dtype=np.int64) if self.rows is None else self.rows
+
+    @property
     def targets(self) -> np.ndarray:
         """The labels of this split's examples, in its order: int64 [n·V] or float32 [n·V, L]."""
         labels = self.labels if self.rows is None else self.labels[self.rows]
@@ -186,8 +188,7 @@ class Examples:
         positions = np.asarray(positions, dtype=np.int64)
         if len(positions) and (positions.min() < 0 or positions.max() >= self.stored):
             raise IndexError(f"positions must lie in 0..{self.stored - 1}")
-        rows = positions if self.rows is None else self.rows[positions]
-        return replace(self, rows=rows)
+        return replace(self, rows=self.stored_rows[positions])
 
     def as_seen(self, position: int, rng: np.random.Generator) -> np.ndarray:
         """The example at `position` (0..n·V−1) after variant, crop and noise: uint8 [h, w, 3].
@@ -196,8 +197,7 @@ class Examples:
         the central one, and the noise is a draw of its own.
         """
         stored, variant = divmod(position, len(self.views.variants))
-        row = stored if self.rows is None else self.rows[stored]
-        image = _turned(self.images[row], self.views.variants[variant])
+        image = _turned(self.images[self.stored_rows[stored]], self.views.variants[variant])
         height, width = self.image_size
         top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
         image = image[top : top + height, left : left + width]

@@ -14,7 +14,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,26 +59,22 @@ class Listing:
     ) -> None:
         self.source, self.folder, self.notes = source, folder, tuple(notes)
         self.files = sorted(files, key=lambda file: (file.domain, clean(file.path)))
-        self.by_domain: dict[str, list[Listed]] = {}
-        for file in self.files:
-            self.by_domain.setdefault(file.domain, []).append(file)
-        self.domains = tuple(self.by_domain)
+        of_domains = groupby(self.files, key=lambda file: file.domain)
+        self.by_domain = {domain: list(own) for domain, own in of_domains}
         self.classes = tuple(sorted({file.label for file in self.files}))
 
-    @cached_property
     def twins(self) -> list[str]:
         """A note for each kind of names that are hard to tell apart."""
         notes = []
-        for kind, names in (("domains", self.domains), ("classes", self.classes)):
+        for kind, names in (("domains", self.by_domain), ("classes", self.classes)):
             alike: dict[str, list[str]] = {}
             for name in names:
                 seen = "".join(c for c in name if unicodedata.category(c) != "Cf")
                 alike.setdefault(seen.casefold(), []).append(ascii(name))
             same = [" and ".join(group) for group in alike.values() if len(group) > 1]
             if same:
-                notes.append(
-                    f"{kind} that differ in case or unseen characters only: {listed(same)}"
-                )
+                differ = "differ in case or unseen characters only"
+                notes.append(f"{kind} that {differ}: {listed(same)}")
         return notes
 
     def text(self) -> str:
@@ -112,20 +108,19 @@ def list_root(root: Path) -> Listing:
 
     Raises UserError: no such folder, another layout, or a class or split without an image.
     """
-    if not root.is_dir():
-        raise UserError(f"data.root={shown(root)}: no such folder; it must hold {LAYOUT}")
     walk = _Walk(root)
+    if not root.is_dir():
+        raise UserError(f"{walk.where}: no such folder; it must hold {LAYOUT}")
     files = list(walk.domains())
-    where = f"data.root={shown(root)}"
     if walk.dangling:
         raise UserError(
-            f"{where}: {len(walk.dangling):,} link(s) lead nowhere, where a domain or class may be "
-            f"meant: {listed(walk.dangling)}; mend or remove them"
+            f"{walk.where}: {len(walk.dangling):,} link(s) lead nowhere, where a domain or class "
+            f"may be meant: {listed(walk.dangling)}; mend or remove them"
         )
     if walk.empty:
         raise UserError(
-            f"{where}: {len(walk.empty):,} folder(s) without an image: {listed(walk.empty)}; fill "
-            f"or remove them (the layout is {LAYOUT})"
+            f"{walk.where}: {len(walk.empty):,} folder(s) without an image: {listed(walk.empty)}; "
+            f"fill or remove them (the layout is {LAYOUT})"
         )
     passed_over = f"{len(walk.passed_over):,} passed over (no image by its name, or out of place): "
     notes = [passed_over + listed(walk.passed_over)] if walk.passed_over else []
@@ -136,20 +131,20 @@ class _Walk:
     """One walk through data.root, with the names below it of what it passes over."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.where = root, f"data.root={shown(root)}"
         self.passed_over: list[str] = []
         self.empty: list[str] = []
         self.dangling: list[str] = []
 
     def domains(self) -> Iterator[Listed]:
-        where = f"data.root={shown(self.root)}"
         domains = self.folders(self.root)
         splits = [path.name for path in domains if path.name.lower() in SPLIT_WORDS]
         trains = any(name.lower() in ("train", "training") for name in splits)
         if splits and (len(splits) == len(domains) or (trains and len(splits) > 1)):
-            raise UserError(f"{where}: holds {', '.join(splits)}; domains come first: {LAYOUT}")
+            holds = ", ".join(splits)
+            raise UserError(f"{self.where}: holds {holds}; domains come first: {LAYOUT}")
         for folder in domains:
-            domain = checked_name("domain", folder.name, where)
+            domain = checked_name("domain", folder.name, self.where)
             inner = self.folders(folder)
             splits = [path.name for path in inner]
             if "train" not in splits or not set(splits) <= set(SPLITS):
@@ -157,8 +152,8 @@ class _Walk:
                 continue
             if "test" not in splits:
                 raise UserError(
-                    f"{where}: domain {shown(domain)} has {self.name(folder)}/train but no test "
-                    "beside it; add one, or put the classes into the domain's folder"
+                    f"{self.where}: domain {shown(domain)} has {self.name(folder)}/train but no "
+                    "test beside it; add one, or put the classes into the domain's folder"
                 )
             for split in inner:
                 yield from self.classes(split, self.folders(split), domain, split.name)
@@ -170,17 +165,15 @@ class _Walk:
             self.empty.append(self.name(above))
         for folder in folders:
             label = checked_name("class", folder.name, self.name(above))
-            images = []
+            is_empty = True
             for path in self.entries(folder):
                 if path.suffix.lower() in SUFFIXES and not _is_dir(path):
-                    images.append(path)
+                    is_empty, relative = False, path.relative_to(self.root).as_posix()
+                    yield Listed(domain, label, split, relative, stamp_of(path))
                 else:
                     self.passed_over.append(self.name(path))
-            if not images:
+            if is_empty:
                 self.empty.append(self.name(folder))
-            for path in images:
-                relative = path.relative_to(self.root).as_posix()
-                yield Listed(domain, label, split, relative, stamp_of(path))
 
     def folders(self, folder: Path) -> list[Path]:
         """The folders in a folder, but for links that lead back."""

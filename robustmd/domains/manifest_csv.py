@@ -31,37 +31,38 @@ def list_manifest(manifest: Path, group_by: Sequence[str] = (), *, outside: bool
     needed = list(dict.fromkeys(["path", *groups, "label"]))
     rows, others = _rows(manifest, needed, where)
 
-    def refuse(wrong: list[str], what: str) -> None:
+    def refuse(wrong: list[str], what: str, hint: str = "") -> None:
         if wrong:
             count = f"{len(wrong):,} of {len(rows):,} rows"
-            raise UserError(f"{where}: {count} {what.format(listed(wrong))}")
+            raise UserError(f"{where}: {count} {what}: {listed(wrong)}{hint}")
 
     empty = [f"line {line}" for line, row in rows.items() if not all(row[n] for n in needed)]
-    refuse(empty, f"lack one of {', '.join(needed)}: {{}}")
+    refuse(empty, f"lack one of {', '.join(needed)}")
     wrong = [
         f"{shown(row['split'])!r} (line {line})"
         for line, row in rows.items()
         if row["split"] not in (*SPLITS, "")
     ]
-    refuse(wrong, f"have an unknown split: {{}}; allowed are {', '.join(SPLITS)}, or none at all")
+    refuse(wrong, "have an unknown split", f"; allowed are {', '.join(SPLITS)}, or none at all")
     paths = {line: f"{shown(row['path'])} (line {line})" for line, row in rows.items()}
     leaving = [paths[line] for line, row in rows.items() if _leaves(row["path"])]
     if not outside:
-        refuse(leaving, "lead out of its folder: {}; data.outside=true allows it")
+        refuse(leaving, "lead out of its folder", "; data.outside=true allows it")
     values = {line: tuple(clean(row[name]) for name in groups) for line, row in rows.items()}
     domains = {line: "+".join(of_row) for line, of_row in values.items()}
     meant = {domains[line]: values[line] for line in rows}
     unclear = [paths[line] for line in rows if meant[domains[line]] != values[line]]
-    refuse(unclear, "make one domain's name of other values than another row: {}; rename them")
+    refuse(unclear, "make one domain's name of other values than another row", "; rename them")
     first: dict[tuple[str, str], int] = {}
-    for line, row in rows.items():
-        first.setdefault((domains[line], posixpath.normpath(row["path"])), line)
-    kept = set(first.values())
-    repeated = [paths[line] for line in rows if line not in kept]
-    refuse(repeated, "name a file that the same domain has already: {}")
+    repeated = [
+        paths[line]
+        for line, row in rows.items()
+        if first.setdefault((domains[line], posixpath.normpath(row["path"])), line) != line
+    ]
+    refuse(repeated, "name a file that the same domain has already")
     stamps = {line: stamp_of(manifest.parent / row["path"]) for line, row in rows.items()}
     missing = [paths[line] for line, stamp in stamps.items() if stamp == NO_FILE]
-    refuse(missing, f"name no file: {{}}; paths are relative to {shown(manifest.parent)}")
+    refuse(missing, "name no file", f"; paths are relative to {shown(manifest.parent)}")
     files = [
         Listed(
             checked_name("domain", domains[line], f"{where}, line {line}"),

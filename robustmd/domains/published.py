@@ -9,27 +9,22 @@ that could be taken for the file.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import http.client
 import shutil
 import socket
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import IO
 from urllib.parse import urlsplit
 
 from robustmd.domains.arrays import ArrayWriter, make_folder
-from robustmd.domains.domain import Domain, Examples
+from robustmd.domains.domain import Domain
 from robustmd.domains.store import Recipe, Store, find_store, open_store
 from robustmd.errors import Say, UserError, printable, readable
 from robustmd.registry import DataFacts
-from robustmd.runs.files import hex_digest
 from robustmd.runs.lock import held
 
 TIMEOUT = 20.0  # seconds without a byte
@@ -64,49 +59,36 @@ class Published:
                     found[name] = path
         return found
 
-    def load(self, facts: DataFacts, verify: bool) -> tuple[Domain, Mapping[str, str], list[str]]:
-        """The domain, its arrays' checksums, and a note if not all files are the published ones.
+    def load(self, facts: DataFacts, verify: bool) -> tuple[Domain, list[str]]:
+        """The domain, and a note if not all files are the published ones.
 
         verify: refuse such files. Raises UserError if files are missing and cannot be fetched, are
         refused or cannot be read, and if the cache cannot be written.
         """
         store = self._store(facts, verify)
-        strangers = self._strangers(store.md5s)
         notes = []
-        if strangers:
+        if strangers := self._strangers(store.md5s):
             names = ", ".join(strangers)
             notes = [f"{self.title} is read from unofficial files (data.verify=false): {names}"]
-        train, test = (
-            Examples(store.arrays[f"{split}_images"], store.arrays[f"{split}_labels"])
-            for split in ("train", "test")
-        )
+        train, test = store.examples("train"), store.examples("test")
         verified = "not official" if strangers else "official"
-        domain = Domain(self.name, train, test, None, self.origin, self.licence, verified)
-        return domain, store.checksums, notes
+        about = self.origin, self.licence, verified, store.checksums
+        return Domain(self.name, train, test, None, *about), notes
 
     def _store(self, facts: DataFacts, verify: bool) -> Store:
         data_dir, cache = facts.folder("data"), facts.folder("cache")
         paths = self.found(data_dir)
-        missing = [name for name in self.md5s if name not in paths]
-        if missing:
-            kept = find_store(cache, self._recipe(None))
+        settings = {"files": list(self.md5s), "size": 32}
+        recipe = Recipe(self.name, settings, partial(self.build, paths), sources=None)
+        if missing := [name for name in self.md5s if name not in paths]:
+            kept = find_store(cache, recipe)
             if kept is not None and not self._strangers(kept.md5s):
                 facts.say(f"{self.title}: files are gone; using the data prepared from them before")
                 return kept
             lacking = f"data=digits lacks {self.title}'s"
             paths |= fetch_missing(lacking, missing, data_dir / self.folders[0], facts.say)
-        accept = partial(self._accept, paths) if verify else lambda _: None
-        return open_store(cache, self._recipe(paths), facts.say, accept)
-
-    def _recipe(self, paths: Mapping[str, Path] | None) -> Recipe:
-        return Recipe(
-            name=self.name,
-            version=1,
-            build=partial(self.build, paths or {}),
-            settings={"files": list(self.md5s), "size": 32},
-            sources=paths,
-            md5=content_md5,
-        )
+        accept = partial(self._accept, paths) if verify else recipe.accept
+        return open_store(cache, replace(recipe, sources=paths, accept=accept), facts.say)
 
     def _strangers(self, md5s: Mapping[str, str]) -> list[str]:
         return [name for name, md5 in md5s.items() if md5 != self.md5s.get(name)]
@@ -120,31 +102,6 @@ class Published:
                 f"{self.md5s[name]}; delete what is wrong to have it fetched, or use all as it is "
                 "with data.verify=false"
             )
-
-
-def content_md5(path: Path) -> str:
-    """Hex md5 of a file's content, decompressed. Raises UserError if it cannot be read."""
-    with opened(path) as file:
-        return hex_digest(file, hashlib.md5(usedforsecurity=False))
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file, decompressed. Raises UserError for what cannot be read within the block."""
-    with readable(path):
-        try:
-            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-                yield file  # type: ignore[misc]  # GzipFile reads like a file
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise refusal(path, f"its compressed data are broken ({error})") from error
-
-
-def refusal(path: Path, fault: str) -> UserError:
-    """What is said of a file whose bytes are not what its format asks for."""
-    return UserError(
-        f"{path} cannot be used: {fault}; delete it to have it fetched again, or put the original "
-        "in its place"
-    )
 
 
 # --- fetching ------------------------------------------------------------------------------------

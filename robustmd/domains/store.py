@@ -23,14 +23,15 @@ from typing import NamedTuple
 import numpy as np
 
 from robustmd.domains.arrays import MARK, ArrayWriter, file_of, make_folder, open_array, share
-from robustmd.domains.checksums import Stamp, array_sha256, file_md5, stamp_of
-from robustmd.errors import Say, UserError, readable
+from robustmd.domains.checksums import array_sha256, content_md5, stamp_of
+from robustmd.domains.examples import Examples
+from robustmd.errors import Say, UserError
 from robustmd.runs.files import write_atomically
 from robustmd.runs.lock import held
 
-Accept = Callable[[Mapping[str, str]], None]
 MANIFEST = "manifest.json"
 FORMAT = 1
+VERSION = 1  # of all recipes: raise it when one of them writes other arrays
 _ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 
@@ -38,26 +39,25 @@ _ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
 class Recipe:
     """How a store is made.
 
-    name, version, settings (JSON): together the store's key; raise the version when `build` changes
-        what it writes.
+    name, settings (JSON): together the store's key.
     build: writes the arrays; raises UserError for sources that it cannot use.
-    sources: file name → path of the files that `build` reads; None: they are gone.
-    md5: checksum of a source's content; raises UserError if it cannot be read.
+    sources: file name → path of the files that `build` reads, compressed by gzip (a name ending in
+        .gz) or not; None: they are gone.
+    accept: is given the md5s of the sources' contents; raises UserError if they may not be used.
     content: names what else `build` reads; a store that was made from another is out of date.
     """
 
     name: str
-    version: int
     settings: Mapping[str, object]
     build: Callable[[ArrayWriter], None]
     sources: Mapping[str, Path] | None = field(default_factory=dict)
-    md5: Callable[[Path], str] = file_md5
+    accept: Callable[[Mapping[str, str]], None] = lambda md5s: None
     content: str = ""
 
     @property
     def key(self) -> str:
         """The store's folder name."""
-        return f"{self.name}-{_hash([self.name, self.version, self.settings])}"
+        return f"{self.name}-{_hash([self.name, VERSION, self.settings])}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,10 @@ class Store:
     arrays: Mapping[str, np.ndarray]
     checksums: Mapping[str, str]
     md5s: Mapping[str, str]
+
+    def examples(self, name: str) -> Examples:
+        """What `ArrayWriter.add_examples` wrote under that name."""
+        return Examples(self.arrays[f"{name}_images"], self.arrays[f"{name}_labels"])
 
 
 class NotCurrentError(Exception):
@@ -81,11 +85,10 @@ def find_store(cache: Path, recipe: Recipe) -> Store | None:
         return None
 
 
-def open_store(cache: Path, recipe: Recipe, say: Say, accept: Accept = lambda md5s: None) -> Store:
-    """Open the store of `recipe` in `cache`, preparing it first if need be. `accept` is given the
-    sources' md5s and raises UserError if they may not be used.
+def open_store(cache: Path, recipe: Recipe, say: Say) -> Store:
+    """Open the store of `recipe` in `cache`, preparing it first if need be.
 
-    Raises UserError if the sources cannot be read or the cache not be written.
+    Raises UserError if the sources cannot be read or not be used, or the cache not be written.
     """
     store = find_store(cache, recipe)  # who may only read needs no lock
     if store is None:
@@ -93,14 +96,14 @@ def open_store(cache: Path, recipe: Recipe, say: Say, accept: Accept = lambda md
             make_folder(cache)
             lock = cache.resolve() / f"{recipe.key}.lock"
             with held(lock, say, waiting_for=f"preparing {recipe.name}"):
-                store = _open_or_prepare(cache / recipe.key, recipe, accept, say)
+                store = _open_or_prepare(cache / recipe.key, recipe, say)
         except OSError as error:
             raise UserError(
                 f"cannot keep the prepared {recipe.name} data in {cache} "
                 f"({error.strerror or error}); free space there or make it writable, or choose "
                 "another folder with paths.cache=DIR"
             ) from error
-    accept(store.md5s)
+    recipe.accept(store.md5s)
     return store
 
 
@@ -109,7 +112,7 @@ def read_through(folder: Path) -> None:
     prepared as."""
     try:
         for name, state in _Manifest.read(folder).arrays.items():
-            if array_sha256(open_array(file_of(folder, name))) != state.checksum:
+            if _array_checksum(file_of(folder, name)) != state.checksum:
                 raise NotCurrentError(f"is damaged ({name}.npy is not what was prepared)")
     except (NotCurrentError, OSError, ValueError, EOFError) as error:
         raise UserError(f"{folder}: {error}; remove it to have it prepared again") from error
@@ -125,7 +128,7 @@ class _State(NamedTuple):
 
     def now(self, path: Path, checksum: Callable[[Path], str]) -> _State:
         """The file's present state. Raises OSError, ValueError if its content is another."""
-        stamp = Stamp.of(path)
+        stamp = stamp_of(path)
         if stamp != self[:3] and checksum(path) != self.checksum:
             raise ValueError("its content has changed")
         return _State(*stamp, self.checksum)
@@ -185,36 +188,30 @@ def _open(folder: Path, recipe: Recipe) -> Store:
         path = file_of(folder, name)
         try:
             arrays[name] = open_array(path)
-            states[name] = state.now(path, lambda path: array_sha256(open_array(path)))
+            states[name] = state.now(path, _array_checksum)
         except (OSError, ValueError, EOFError) as error:
             raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
     for name, path in (recipe.sources or {}).items():
         try:
-            with readable(path):
-                sources[name] = sources[name].now(path, recipe.md5)
+            sources[name] = sources[name].now(path, content_md5)
         except ValueError as error:
             raise NotCurrentError(f"is out of date ({path} has changed)") from error
     found = _Manifest(known.key, known.content, sources, states)
     if found != known:
         with suppress(OSError):  # then the next start compares checksums as well
             found.write(folder)
-    of_arrays, of_sources = (
-        {name: state.checksum for name, state in part.items()} for part in (states, sources)
-    )
-    return Store(arrays, of_arrays, of_sources)
+    return Store(arrays, _checksums(states), _checksums(sources))
 
 
-def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> Store:
+def _open_or_prepare(folder: Path, recipe: Recipe, say: Say) -> Store:
     """The work under the lock. Raises OSError for the cache, UserError for the sources."""
     try:
         return _open(folder, recipe)  # another may have made it meanwhile
     except NotCurrentError as error:
         reason = str(error)
-    sources = {}
-    for name, path in (recipe.sources or {}).items():
-        with readable(path):
-            sources[name] = _State(*Stamp.of(path), recipe.md5(path))
-    accept({name: state.checksum for name, state in sources.items()})
+    of_files = (recipe.sources or {}).items()
+    sources = {name: _State(*stamp_of(path), content_md5(path)) for name, path in of_files}
+    recipe.accept(_checksums(sources))
     if reason:
         say(f"the prepared {recipe.name} data in {folder} {reason}; preparing it again")
     else:
@@ -225,7 +222,7 @@ def _open_or_prepare(folder: Path, recipe: Recipe, accept: Accept, say: Say) -> 
 
 def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, _State]) -> None:
     """Build in a folder beside the store's place, then put it there. Needs the store's lock."""
-    of = _hash([recipe.content, {name: state.checksum for name, state in sources.items()}])
+    of = _hash([recipe.content, _checksums(sources)])
     partial = folder.with_name(f".{folder.name}.{of}")  # of other sources: nothing to go on from
     _remove_leftovers(folder, partial)
     try:
@@ -238,7 +235,7 @@ def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, _State]) -> Non
                 raise UserError(f"{path} changed while it was read; run again when it is complete")
         writer.remove_marks()
         arrays = {
-            path.stem: _State(*Stamp.of(path), array_sha256(open_array(path)))
+            path.stem: _State(*stamp_of(path), _array_checksum(path))
             for path in partial.glob("*.npy")
         }
         _Manifest(folder.name, recipe.content, sources, arrays).write(partial)
@@ -255,6 +252,14 @@ def _remove_leftovers(folder: Path, kept: Path | None) -> None:
     for leftover in folder.parent.glob(f".{folder.name}.*"):
         if leftover != kept:
             shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _array_checksum(path: Path) -> str:
+    return array_sha256(open_array(path))
+
+
+def _checksums(states: Mapping[str, _State]) -> dict[str, str]:
+    return {name: state.checksum for name, state in states.items()}
 
 
 def _hash(content: object) -> str:

@@ -10,15 +10,10 @@ import numpy as np
 import pytest
 
 from robustmd.data_sets import digits_mini
-from robustmd.data_sets.digits_mini import (
-    PRINTED,
-    TYPED,
-    DigitsMini,
-    DigitsTyped,
-    _colours,
-    house_number,
-)
+from robustmd.data_sets.digits_mini import DigitsMini, DigitsTyped, house_number
 from robustmd.registry import DataFacts
+
+PRINTED, TYPED = DigitsMini.style, DigitsTyped.style
 
 
 @pytest.fixture(scope="module")
@@ -70,20 +65,19 @@ def test_printed_classes_are_equally_frequent_and_shuffled(data):
         assert np.abs(np.diff(labels)).max() > 1
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_printed_digits_are_drawn_alike_again(data, split):
+@pytest.mark.parametrize(("split", "stream"), [("train", 1), ("test", 2)])
+def test_printed_digits_are_drawn_alike_again(data, split, stream):
     """Whoever has the seed has the digits: the same labels, the same pixels."""
-    printed = PRINTED
-    rng = digits_mini._stream(getattr(digits_mini, split.upper()))
-    labels = rng.permutation(np.arange(printed.counts[split]) % 10)
+    rng = digits_mini._stream(stream)
     examples = data["printed"].splits[split]
+    labels = rng.permutation(np.arange(len(examples)) % 10)
     assert np.array_equal(labels, examples.targets)
     for label, kept in zip(labels[:100], examples.images, strict=False):
-        assert np.array_equal(digits_mini.house_number(int(label), rng, printed.style), kept)
+        assert np.array_equal(house_number(int(label), rng, PRINTED), kept)
 
 
 def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
-    monkeypatch.setattr(digits_mini, "_build", lambda drawn, writer: 1 / 0)
+    monkeypatch.setattr(DigitsMini, "build", lambda self, writer: 1 / 0)
     lines = []
     again = DigitsMini().load(DataFacts(lambda _: prepared_cache, lines.append))
     assert (again.fingerprint, lines) == (data.fingerprint, [])
@@ -100,35 +94,31 @@ def test_data_sets_import_nothing_heavy():
     assert not re.search(r"\b(torch|torchvision|scipy|matplotlib|pandas)\b", found)
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    cache = tmp_path_factory.mktemp("typed")
-    few = replace(TYPED, counts={"train": 40, "test": 20})
-    return few.load(DataFacts(lambda _: cache, lambda line: None))
-
-
-def test_it_is_handwritten_against_typed_digits(small):
+def test_it_is_handwritten_against_typed_digits(tmp_path, monkeypatch):
+    assert DigitsTyped.counts == (3000, 600)
+    monkeypatch.setattr(DigitsTyped, "counts", (40, 20))
+    small = DigitsTyped().load(DataFacts(lambda _: tmp_path, lambda line: None))
     assert (small.name, small.names) == ("digits_typed", DigitsTyped().names())
     assert small.names == ("handwritten", "typed")
     assert [(len(d.train), len(d.test)) for d in small] == [(1400, 397), (40, 20)]
     assert np.bincount(small["typed"].train.labels).tolist() == [4] * 10
-    assert (TYPED.counts, small.image_size) == ({"train": 3000, "test": 600}, (32, 32))
+    assert small.image_size == (32, 32)
 
 
 def test_typed_ink_is_the_lighter_one_and_printed_ink_either():
     def apart(style):
         rng = np.random.default_rng(0)
-        pairs = np.array([_colours(rng, style) for _ in range(200)]).mean(axis=2)
+        pairs = np.array([digits_mini._colours(rng, style) for _ in range(200)]).mean(axis=2)
         return pairs[:, 1] - pairs[:, 0]
 
-    typed, printed = apart(TYPED.style), apart(PRINTED.style)
+    typed, printed = apart(TYPED), apart(PRINTED)
     assert typed.min() >= 50
     assert printed.min() < -50 < 50 < printed.max()
 
 
 def test_a_picture_follows_its_style():
     """Without neighbours, turns and noise two digits of one seed differ by the digit alone."""
-    plain = replace(TYPED.style, neighbours=0.0, shift=0.0, turn=0.0, noise=(0.0, 0.0))
+    plain = replace(TYPED, neighbours=0.0, shift=0.0, turn=0.0, noise=(0.0, 0.0))
     one, eight = (house_number(d, np.random.default_rng(5), plain).astype(int) for d in (1, 8))
     noisy = house_number(1, np.random.default_rng(5), replace(plain, noise=(20.0, 20.0)))
     assert np.array_equal(one[:3], eight[:3])  # background

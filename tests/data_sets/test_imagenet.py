@@ -5,27 +5,27 @@ from pathlib import Path
 
 import pytest
 from pet_photos import CHOSEN, FOUR, ground_truth, numbers_of, write_pets
+from refusals import refused
 from torchvision.models import ResNet18_Weights
 
 from robustmd.data_sets.imagenet import BREEDS, DEVKIT, PLACES, TABLE, list_imagenet
-from robustmd.errors import UserError
 
 
-def test_it_names_24_breeds_once_each() -> None:
+def test_it_names_24_breeds_once_each():
     for column in ("name", "synset", "words", "ilsvrc_id"):
         assert len({getattr(breed, column) for breed in BREEDS}) == len(BREEDS) == 24
     assert [b.name for b in BREEDS] == sorted(b.name for b in BREEDS)
     assert all(re.fullmatch("n0[0-9]{7}", b.synset) and 1 <= b.ilsvrc_id <= 1000 for b in BREEDS)
 
 
-def test_synsets_and_words_are_in_the_order_of_torchvisions_1000_classes() -> None:
+def test_synsets_and_words_are_in_the_order_of_torchvisions_1000_classes():
     """Its classes are ordered by synset: a wrong synset would not stand where its name does."""
     categories = ResNet18_Weights.IMAGENET1K_V1.meta["categories"]
     by_synset = [categories.index(b.words) for b in sorted(BREEDS, key=lambda b: b.synset)]
     assert by_synset == sorted(by_synset)
 
 
-def test_real_folders_and_lists_have_them(real_data: Path) -> None:
+def test_real_folders_and_lists_have_them(real_data):
     folders = {path.name for path in (real_data / "imagenet" / "train").iterdir()}
     lines = (real_data / "oxford-iiit-pet" / "annotations" / "list.txt").read_text().splitlines()
     names = {line.split()[0].rpartition("_")[0].lower() for line in lines}
@@ -67,7 +67,7 @@ EXPECTED = {b.name: [f"ILSVRC2012_val_{n:08d}.JPEG" for n in numbers_of(b, 2)] f
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("below", ["imagenet", "."])
-def test_flat_validation_images_by_a_list(data, place, below) -> None:
+def test_flat_validation_images_by_a_list(data, place, below):
     path = data / below / place
     put_table(path) if path.name == TABLE else put_devkit(path, ground_truth())
     files, _ = list_imagenet(data, CHOSEN)
@@ -75,10 +75,9 @@ def test_flat_validation_images_by_a_list(data, place, below) -> None:
     assert sum(file.split == "train" for file in files) == 12
 
 
-def test_flat_images_without_a_list_are_refused_with_what_would_do(data, one_line) -> None:
-    with pytest.raises(UserError) as error:
+def test_flat_images_without_a_list_are_refused_with_what_would_do(data):
+    with refused(str(data / "imagenet" / "val"), DEVKIT, TABLE, "val/SYNSET/"):
         list_imagenet(data, CHOSEN)
-    one_line(error, str(data / "imagenet" / "val"), DEVKIT, TABLE, "val/SYNSET/")
 
 
 @pytest.mark.parametrize(
@@ -92,15 +91,14 @@ def test_flat_images_without_a_list_are_refused_with_what_would_do(data, one_lin
         (lambda c: [], "0 images"),
     ],
 )
-def test_other_devkits_are_refused(data, change, fault, one_line) -> None:
+def test_other_devkits_are_refused(data, change, fault):
     put_devkit(data / "imagenet" / PLACES[0], change(ground_truth()))
-    with pytest.raises(UserError) as error:
+    with refused(DEVKIT, fault):
         list_imagenet(data, CHOSEN)
-    one_line(error, DEVKIT, fault)
 
 
 @pytest.mark.parametrize("name", ["imagenet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC"])
-def test_class_folders_are_taken_before_a_list(tmp_path, name) -> None:
+def test_class_folders_are_taken_before_a_list(tmp_path, name):
     data = write_pets(tmp_path / "data")
     (data / "imagenet").rename(data / "moved")
     (data / name).parent.mkdir(parents=True, exist_ok=True)

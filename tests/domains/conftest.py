@@ -1,10 +1,26 @@
-"""Pictures in formats that Pillow does not write."""
+"""How much is decoded, and pictures in formats that Pillow does not write."""
 
 import struct
 import zlib
 
 import numpy as np
 import pytest
+
+from robustmd.domains import prepared_images
+
+
+@pytest.fixture
+def decodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files were decoded, one entry for each preparation of a domain."""
+    counts: list[int] = []
+    decoded = prepared_images.decoded
+
+    def counting(paths, size):
+        counts.append(len(paths))
+        return decoded(paths, size)
+
+    monkeypatch.setattr(prepared_images, "decoded", counting)
+    return counts
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
 from robustmd.domains.examples import VARIANTS, matrix_of, rotation
-from robustmd.errors import UserError
 
 
 def examples(count=10, size=8, **changes):
@@ -68,54 +68,39 @@ WIDE = np.zeros((10, 4, 6, 3), np.uint8)
         ({"images": WIDE, "views": Views(("rotate_90",))}, "4×6 cannot take rotate_90"),
     ],
 )
-def test_domain_names_itself_the_split_and_the_fault(changes, words, one_line):
-    with pytest.raises(UserError) as error:
+def test_domain_names_itself_the_split_and_the_fault(changes, words):
+    with refused("domain svhn, test split", words):
         Domain("svhn", train=examples(), test=examples(**changes))
-    one_line(error, "domain svhn, test split", words)
 
 
-def test_set_is_a_sequence_of_domains(one_line):
+def test_set_is_a_sequence_of_domains():
     a, b = (Domain(name, examples(), examples()) for name in "ab")
     data = domain_set(a, b)
     assert list(data) == [a, b]
     assert len(data) == data.num_domains == 2
     assert data.names == ("a", "b")
     assert data[1] is data["b"] is b
-    with pytest.raises(UserError) as error:
+    with refused("'c'", "a, b"):
         data["c"]
-    one_line(error, "'c'", "a, b")
 
 
-@pytest.mark.parametrize("label", [-1, 5])
-def test_label_out_of_range(label, one_line):
-    labels = np.arange(10, dtype=np.int64) % 5
-    labels[9] = label
-    with pytest.raises(UserError) as error:
-        domain_set(Domain("svhn", train=examples(), test=examples(labels=labels)))
-    one_line(error, "svhn, test split", str(label), "0 to 4")
-
-
-def test_sets_that_do_not_agree_are_refused(one_line):
-    with pytest.raises(UserError) as error:
+def test_sets_that_do_not_agree_are_refused():
+    with refused("no domain"):
         domain_set()
-    one_line(error, "no domain")
     one = Domain("a", examples(), examples())
-    with pytest.raises(UserError) as error:
+    with refused("one name"):
         domain_set(one, one)
-    one_line(error, "one name")
     small = Domain("b", examples(size=3), examples(size=3))
-    with pytest.raises(UserError) as error:
+    with refused("a 8×8", "b 3×3"):
         domain_set(one, small)
-    one_line(error, "a 8×8", "b 3×3")
 
 
-def test_sizes_are_those_that_the_model_sees(one_line):
+def test_sizes_are_those_that_the_model_sees():
     large, small = examples(views=Views(crop=6)), examples(size=6)
     data = domain_set(Domain("a", large, large), Domain("b", small, small))
     assert data.image_size == (6, 6)
-    with pytest.raises(UserError) as error:
+    with refused("6×6, 8×8"):
         Domain("a", large, examples())
-    one_line(error, "6×6, 8×8")
 
 
 def test_class_masks_say_who_has_which_class():
@@ -145,7 +130,7 @@ def test_views_have_the_same_words_exactly_if_they_are_equal(one, other):
 
 
 @given(st.floats(-1e4, 1e4) | st.integers(0, 8).map(lambda i: 45.0 * i))
-def test_a_rotation_has_one_name_and_turns_by_that(degrees: float) -> None:
+def test_a_rotation_has_one_name_and_turns_by_that(degrees):
     name = rotation(degrees)
     a, b, c, d = matrix_of(name)
     turn = np.deg2rad(degrees)
@@ -163,6 +148,6 @@ SECOND_NAMES = (
 
 
 @pytest.mark.parametrize("name", SECOND_NAMES.split("|"))
-def test_a_variant_has_no_second_name(name: str) -> None:
+def test_a_variant_has_no_second_name(name):
     with pytest.raises(ValueError, match="unknown; allowed are identity"):
         matrix_of(name)

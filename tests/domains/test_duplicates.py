@@ -1,7 +1,6 @@
 """The same image twice is found wherever it is, counted right, and looked for once."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,13 +34,13 @@ def counts(data: DomainSet) -> dict[tuple[str, str], tuple[int, int]]:
     return {(str(s.first), str(s.second)): (s.images, s.examples) for s in find_duplicates(data)}
 
 
-def test_different_images_are_no_duplicates() -> None:
+def test_different_images_are_no_duplicates():
     assert find_duplicates(data_set()) == ()
     assert duplicate_warnings(()) == []
 
 
 @pytest.mark.parametrize("side", [4, 40])
-def test_planted_duplicates_are_counted_by_pairs_of_splits(side: int) -> None:
+def test_planted_duplicates_are_counted_by_pairs_of_splits(side):
     data = data_set(side)
     a, b = data
     a.test.images[[2, 3]] = a.train.images[5]  # one image, twice in test
@@ -56,7 +55,7 @@ def test_planted_duplicates_are_counted_by_pairs_of_splits(side: int) -> None:
     }
 
 
-def test_one_image_under_two_labels_is_a_warning() -> None:
+def test_one_image_under_two_labels_is_a_warning():
     data = data_set()
     a, b = data
     a.train.images[[1, 2]] = a.train.images[0]
@@ -67,7 +66,7 @@ def test_one_image_under_two_labels_is_a_warning() -> None:
     assert line.endswith("1 in a train, 1 in a train and b test")
 
 
-def test_only_the_rows_of_a_split_count() -> None:
+def test_only_the_rows_of_a_split_count():
     whole = examples(10, 0)
     whole.images[9] = whole.images[0]
     rows = np.arange(5, dtype=np.int64)
@@ -79,7 +78,7 @@ def test_only_the_rows_of_a_split_count() -> None:
     assert counts(data) == {("a train", "a test"): (1, 1)}
 
 
-def test_noisy_copies_of_a_domain_share_images_on_purpose() -> None:
+def test_noisy_copies_of_a_domain_share_images_on_purpose():
     train, test = examples(10, 0), examples(5, 1)
     test.images[0] = train.images[0]
     copies = tuple(
@@ -94,7 +93,7 @@ def test_noisy_copies_of_a_domain_share_images_on_purpose() -> None:
     assert counts(data) == {("noise0 train", "noise0 test"): (1, 1)}
 
 
-def test_the_warnings_name_leaks_and_shared_images_but_no_repeats() -> None:
+def test_the_warnings_name_leaks_and_shared_images_but_no_repeats():
     train, test, other = Place("a", "train"), Place("a", "test"), Place("b", "train")
     found = (Shared(train, train, 4, 9), Shared(train, test, 2, 3), Shared(train, other, 5, 6))
     assert duplicate_warnings(found) == [
@@ -103,7 +102,7 @@ def test_the_warnings_name_leaks_and_shared_images_but_no_repeats() -> None:
     ]
 
 
-def test_the_answer_is_kept_by_data_and_splits(tmp_path: Path) -> None:
+def test_the_answer_is_kept_by_data_and_splits(tmp_path):
     data = data_set()
     data["a"].test.images[0] = data["a"].train.images[0]
     assert duplicates(data, tmp_path, most=0) is None
@@ -119,7 +118,7 @@ def test_the_answer_is_kept_by_data_and_splits(tmp_path: Path) -> None:
     "text",
     ["", "[]", '{"shared": [[1]]}', '{"shared": [[["a", "train"], ["z", "test"], 1, 1, 0]]}'],
 )
-def test_a_damaged_answer_is_looked_for_again(tmp_path: Path, text: str) -> None:
+def test_a_damaged_answer_is_looked_for_again(tmp_path, text):
     data = data_set()
     assert duplicates(data, tmp_path) == ()
     (kept,) = tmp_path.iterdir()
@@ -129,6 +128,6 @@ def test_a_damaged_answer_is_looked_for_again(tmp_path: Path, text: str) -> None
     assert json.loads(kept.read_text())["shared"] == []
 
 
-def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
     (tmp_path / "file").write_text("")
     assert duplicates(data_set(), tmp_path / "file") == ()

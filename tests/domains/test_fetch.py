@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from torchvision.datasets import utils
 
 from robustmd.domains import published
@@ -56,11 +57,12 @@ def test_second_mirror_helps_where_the_first_does_not(mirrors, tmp_path, fault):
     assert mirrors[1] == [FIRST, SECOND]
 
 
-def test_what_no_mirror_gives_is_one_line_and_leaves_nothing(mirrors, tmp_path, one_line):
+def test_what_no_mirror_gives_is_one_line_and_leaves_nothing(mirrors, tmp_path):
     mirrors[0].update({FIRST: b"other bytes", SECOND: OSError(errno.ECONNREFUSED, "refused")})
-    with pytest.raises(FetchError) as error:
+    words = "file.bin", "first.invalid: File not found or corrupted", "second.invalid:"
+    with refused(*words) as error:
         fetch_file(FILE, tmp_path, print)
-    one_line(error, "file.bin", "first.invalid: File not found or corrupted", "second.invalid:")
+    assert error.type is FetchError
     assert [name for name in names(tmp_path) if not name.endswith(".lock")] == []
 
 
@@ -99,8 +101,7 @@ def test_server_that_falls_silent_is_given_up(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX paths")
-def test_folder_that_cannot_be_written(tmp_path, one_line):
+def test_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(FetchError) as error:
+    with refused(str(tmp_path / "file" / "svhn"), "make it writable", "paths.data=DIR"):
         fetch_file(FILE, tmp_path / "file" / "svhn", print)
-    one_line(error, str(tmp_path / "file" / "svhn"), "make it writable", "paths.data=DIR")

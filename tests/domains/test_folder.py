@@ -2,19 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 
 from robustmd.data_sets.folder import load
 from robustmd.domains import prepared_images
 from robustmd.domains.domain import DomainSet
-from robustmd.errors import UserError
-
-OneLine = Callable[..., None]
 
 
 def put(path: Path, gray: int = 0) -> None:
@@ -54,21 +51,7 @@ def own(tmp_path: Path) -> Own:
     return Own(tmp_path)
 
 
-@pytest.fixture
-def decodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many files were decoded, one entry for each preparation of a domain."""
-    counts: list[int] = []
-    decoded = prepared_images.decoded
-
-    def counting(paths, size):
-        counts.append(len(paths))
-        return decoded(paths, size)
-
-    monkeypatch.setattr(prepared_images, "decoded", counting)
-    return counts
-
-
-def test_domains_and_classes_are_sorted_and_every_image_has_its_label(own: Own) -> None:
+def test_domains_and_classes_are_sorted_and_every_image_has_its_label(own):
     own.fill({"sketch": {"dog": 5, "cat": 5}, "photo": {"cat": 5, "dog": 5}})
     data = own.load()
     assert (data.name, data.names, data.classes) == ("folder", ("photo", "sketch"), ("cat", "dog"))
@@ -86,7 +69,7 @@ def test_domains_and_classes_are_sorted_and_every_image_has_its_label(own: Own) 
     }
 
 
-def test_given_splits_are_kept_and_a_domain_without_is_split(own: Own) -> None:
+def test_given_splits_are_kept_and_a_domain_without_is_split(own):
     own.fill({"a/train": {"x": 6, "y": 6}, "a/test": {"x": 2, "y": 1}, "b": {"x": 10, "y": 10}})
     data = own.load(test_share=0.3)
     assert sorted(grays(data["a"].train)) == list(range(12))
@@ -98,26 +81,21 @@ def test_given_splits_are_kept_and_a_domain_without_is_split(own: Own) -> None:
     assert (grays(validation), validation.targets.tolist()) == ([99], [1])
 
 
-def test_a_class_or_a_domain_may_be_called_as_a_split_is(own: Own) -> None:
+def test_a_class_or_a_domain_may_be_called_as_a_split_is(own):
     own.fill({name: {"train": 5, "plane": 5} for name in ("train", "plane")})
     data = own.load()
     assert (data.names, data.classes) == (("plane", "train"),) * 2
 
 
 @pytest.mark.parametrize("place", ["gone", "a/gone", "c/train/gone"])
-def test_links_to_no_domain_or_class_are_refused_and_counted_once(
-    own: Own, one_line: OneLine, place: str
-) -> None:
+def test_links_to_no_domain_or_class_are_refused_and_counted_once(own, place):
     own.fill({name: {"x": 2, "y": 2} for name in ("a", "b", "c/train", "c/test")})
     (own.root / place).symlink_to("nowhere")
-    with pytest.raises(UserError) as error:
+    with refused(f"1 link(s) lead nowhere, where a domain or class may be meant: {place};"):
         own.load()
-    one_line(error, f"1 link(s) lead nowhere, where a domain or class may be meant: {place};")
 
 
-def test_12_bits_stored_in_16_are_noted(
-    own: Own, png_16: Callable[[np.ndarray], bytes], decodings: list[int]
-) -> None:
+def test_12_bits_stored_in_16_are_noted(own, png_16, decodings):
     own.fill({name: {"x": 2, "y": 2} for name in "ab"})
     (own.root / "b" / "y" / "scan.png").write_bytes(png_16(np.full((9, 9), 4000, np.uint16)))
     for _ in range(2):
@@ -127,7 +105,7 @@ def test_12_bits_stored_in_16_are_noted(
     assert len(decodings) == 2  # the second time it is known
 
 
-def test_a_domain_may_lack_classes_and_that_is_said(own: Own) -> None:
+def test_a_domain_may_lack_classes_and_that_is_said(own):
     own.fill({"a": {"x": 5, "y": 5}, "b": {"y": 5, "z": 5}})
     data = own.load()
     assert data.classes == ("x", "y", "z")
@@ -138,7 +116,7 @@ def test_a_domain_may_lack_classes_and_that_is_said(own: Own) -> None:
     assert set(data.notes) <= set(own.lines)
 
 
-def test_a_second_start_decodes_nothing(own: Own, decodings: list[int]) -> None:
+def test_a_second_start_decodes_nothing(own, decodings):
     own.fill({name: {"x": 5, "y": 5} for name in "ab"})
     first = own.load()
     again = own.load(test_share=0.5, split_seed=3)  # the split is no matter of the store
@@ -147,7 +125,7 @@ def test_a_second_start_decodes_nothing(own: Own, decodings: list[int]) -> None:
     assert first.fingerprint == own.load().fingerprint != again.fingerprint
 
 
-def test_a_changed_listing_is_decoded_again_with_a_line(own: Own, decodings: list[int]) -> None:
+def test_a_changed_listing_is_decoded_again_with_a_line(own, decodings):
     own.fill({name: {"x": 5, "y": 5} for name in "ab"})
     first = own.load()
     put(own.root / "a" / "x" / "new.png", 250)
@@ -162,7 +140,7 @@ def test_a_changed_listing_is_decoded_again_with_a_line(own: Own, decodings: lis
     assert len(decodings) == 8
 
 
-def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
+def test_bytes_swapped_with_their_times_kept_are_read_again(own):
     for domain, label, gray in [("a", "cat", 1), ("a", "dog", 2), ("b", "cat", 3), ("b", "dog", 4)]:
         for number in range(5):
             path = own.root / domain / label / f"{number}.bmp"
@@ -177,9 +155,7 @@ def test_bytes_swapped_with_their_times_kept_are_read_again(own: Own) -> None:
     assert own.load().fingerprint != first.fingerprint
 
 
-def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
-    own: Own, monkeypatch: pytest.MonkeyPatch, one_line: OneLine
-) -> None:
+def test_a_file_that_changes_while_it_is_read_stops_the_preparation(own, monkeypatch):
     own.fill({name: {"x": 2, "y": 2} for name in "ab"})
     decoded = prepared_images.decoded
 
@@ -189,22 +165,18 @@ def test_a_file_that_changes_while_it_is_read_stops_the_preparation(
         return decoded(paths, size)
 
     monkeypatch.setattr(prepared_images, "decoded", meddling)
-    with pytest.raises(UserError) as error:
+    with refused("01.png changed while it was read"):
         own.load()
-    one_line(error, "01.png changed while it was read")
 
 
-def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(
-    own: Own, decodings: list[int], one_line: OneLine
-) -> None:
+def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(own, decodings):
     own.fill({name: {"x": 15, "y": 15} for name in "ab"})
     for number in range(12):
         (own.root / "a" / "x" / f"{number:02}.png").write_bytes(b"")
     for _ in range(2):  # the reasons are kept: the second time nothing is decoded
-        with pytest.raises(UserError) as error:
+        words = "12 of 60 images", "a/x/00.png (empty, zero bytes)", "(12 in all)"
+        with refused(*words, "data.skip_unreadable=true") as error:
             own.load()
-        one_line(error, "12 of 60 images", "a/x/00.png (empty, zero bytes)", "(12 in all)")
-        one_line(error, "data.skip_unreadable=true")
         assert str(error.value).count("zero bytes") == 10
     data = own.load(skip_unreadable=True)
     assert decodings == [30, 30]
@@ -214,16 +186,13 @@ def test_unreadable_images_are_refused_with_the_first_ten_and_a_count(
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_domain_of_which_nothing_can_be_read_is_named(
-    own: Own, given: bool, one_line: OneLine
-) -> None:
+def test_a_domain_of_which_nothing_can_be_read_is_named(own, given):
     own.fill({"a/train": {"x": 2}, "a/test": {"x": 2}} if given else {"a": {"x": 2}})
     own.fill({"b": {"x": 2}})
     for path in (own.root / "a").rglob("*.png"):
         path.write_bytes(b"no")
-    with pytest.raises(UserError) as error:
+    with refused("domain a", "read"):
         own.load(skip_unreadable=True)
-    one_line(error, "domain a", "read")
 
 
 @pytest.mark.parametrize(
@@ -240,60 +209,51 @@ def test_a_domain_of_which_nothing_can_be_read_is_named(
         ({"a/train": {"x": 2}, "b": {"x": 2}}, ("domain a", "no test")),
     ],
 )
-def test_other_layouts_are_refused(
-    own: Own, domains: dict[str, dict[str, int]], words: tuple[str, ...], one_line: OneLine
-) -> None:
+def test_other_layouts_are_refused(own, domains, words):
     own.root.mkdir()
     own.fill(domains)
-    with pytest.raises(UserError) as error:
+    with refused(str(own.root), *words):
         own.load()
-    one_line(error, str(own.root), *words)
 
 
-def test_empty_domains_classes_and_splits_are_all_named(own: Own, one_line: OneLine) -> None:
+def test_empty_domains_classes_and_splits_are_all_named(own):
     own.fill({"a": {"x": 2}, "b": {"x": 2}, "c/train": {"x": 2}})
     for path in ("a/empty", "lone", "c/test"):
         (own.root / path).mkdir(parents=True)
-    with pytest.raises(UserError) as error:
+    with refused("3 folder(s) without an image", "a/empty", "lone", "c/test"):
         own.load()
-    one_line(error, "3 folder(s) without an image", "a/empty", "lone", "c/test")
 
 
-def test_exactly_one_of_root_and_manifest(tmp_path: Path, one_line: OneLine) -> None:
-    with pytest.raises(UserError) as error:
+def test_exactly_one_of_root_and_manifest(tmp_path):
+    with refused("data.root", "data.manifest"):
         load(tmp_path)
-    one_line(error, "data.root", "data.manifest")
-    with pytest.raises(UserError) as error:
+    with refused("data.root", "data.manifest", "one of the two"):
         load(tmp_path, root=tmp_path, manifest=tmp_path / "m.csv")
-    one_line(error, "data.root", "data.manifest", "one of the two")
-    with pytest.raises(UserError) as error:
+    with refused("data.group_by=[label]", "data.manifest=FILE"):
         load(tmp_path, root=tmp_path, group_by=["label"])
-    one_line(error, "data.group_by=[label]", "data.manifest=FILE")
-    with pytest.raises(UserError) as error:
+    with refused("nowhere", "no such folder"):
         load(tmp_path, root=tmp_path / "nowhere")
-    one_line(error, "nowhere", "no such folder")
 
 
-def test_the_same_folder_has_the_same_fingerprint_anywhere(own: Own, tmp_path: Path) -> None:
+def test_the_same_folder_has_the_same_fingerprint_anywhere(own, tmp_path):
     own.fill({name: {"x": 5, "y": 5} for name in "ab"})
     copy = tmp_path / "elsewhere"
     shutil.copytree(own.root, copy)
     assert load(own.cache, root=copy).fingerprint == own.load().fingerprint
 
 
-def test_two_folders_of_one_name_are_refused(own: Own, one_line: OneLine) -> None:
+def test_two_folders_of_one_name_are_refused(own):
     nfc, nfd = "caf\u00e9", "cafe\u0301"
     own.fill({"a": {"x": 2, "y": 2}, nfd: {"x": 2, nfc: 2}})
     assert (own.load().names, own.load().classes) == (("a", nfc), (nfc, "x", "y"))
     put(own.root / nfd / nfd / "0.png")
     if len(list((own.root / nfd).iterdir())) < 3:
         pytest.skip("this file system takes the two for one")
-    with pytest.raises(UserError, match="are one name in two spellings") as error:
+    with refused("are one name in two spellings", r"'cafe\u0301'", r"'caf\xe9'"):
         own.load()
-    one_line(error, r"'cafe\u0301'", r"'caf\xe9'")
 
 
-def test_names_that_are_hard_to_tell_apart_are_noted(own: Own) -> None:
+def test_names_that_are_hard_to_tell_apart_are_noted(own):
     own.fill({"Cat": {"x": 2, "y": 2}, "cat": {"x": 2, "x\u200b": 2}, "dog": {"x": 2, "y": 2}})
     notes = own.load().notes
     assert "domains that differ in case or unseen characters only: 'Cat' and 'cat'" in notes

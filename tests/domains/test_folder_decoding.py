@@ -3,7 +3,6 @@
 import io
 import os
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,11 @@ def plain(color: object, mode: str = "RGB", size: tuple[int, int] = (40, 40)) ->
 
 
 PALETTE = plain(RED).quantize(4)
+NEEDS_WEBP = pytest.mark.skipif(not features.check("webp"), reason="this Pillow has no WebP")
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
+def write(tmp_path):
     def save(image: Image.Image | bytes, name: str = "image.png", **options: object) -> Path:
         path = tmp_path / name
         if isinstance(image, bytes):
@@ -56,6 +56,7 @@ def shows(path: Path, color: tuple[int, int, int], tolerance: int = 0) -> None:
         (plain(BLUE), "a.jpg", {"quality": 95}, BLUE, 3),
         (plain(GRAY, "L"), "gray.jpg", {}, (GRAY,) * 3, 1),
         (plain((0, 255, 255, 0), "CMYK"), "a.jpg", {"quality": 95}, RED, 3),
+        pytest.param(plain(GREEN), "a.webp", {"lossless": True}, GREEN, 0, marks=NEEDS_WEBP),
         (plain(RED), "a.gif", {"save_all": True, "append_images": [plain(GREEN)]}, RED, 0),
         # White is behind what is transparent.
         (plain((255, 0, 0, 0), "RGBA"), "a.png", {}, WHITE, 0),
@@ -66,18 +67,11 @@ def shows(path: Path, color: tuple[int, int, int], tolerance: int = 0) -> None:
         (PALETTE, "a.gif", {"transparency": PALETTE.getpixel((0, 0))}, WHITE, 0),
     ],
 )
-def test_8_bit_modes_show_their_colour(write, image, name, options, color, tolerance) -> None:
+def test_8_bit_modes_show_their_colour(write, image, name, options, color, tolerance):
     shows(write(image, name, **options), color, tolerance)
 
 
-@pytest.mark.skipif(not features.check("webp"), reason="this Pillow has no WebP")
-def test_webp(write: Callable[..., Path]) -> None:
-    shows(write(plain(GREEN), "a.webp", lossless=True), GREEN)
-
-
-def test_16_bit_images_keep_their_range_instead_of_saturating(
-    write: Callable[..., Path], png_16: Callable[..., bytes]
-) -> None:
+def test_16_bit_images_keep_their_range_instead_of_saturating(write, png_16):
     gray = np.full((10, 10), GRAY * 257, np.uint16)
     rgb = np.full((10, 10, 3), (65535, 0, 0), np.uint16)
     shows(write(png_16(gray)), (GRAY,) * 3)
@@ -90,9 +84,7 @@ def test_16_bit_images_keep_their_range_instead_of_saturating(
 
 
 @pytest.mark.parametrize(("value", "dim"), [(0, False), (200, True), (4095, True), (4096, False)])
-def test_12_bits_stored_in_16_are_noticed(
-    write: Callable[..., Path], png_16: Callable[..., bytes], value: int, dim: bool
-) -> None:
+def test_12_bits_stored_in_16_are_noticed(write, png_16, value, dim):
     gray = np.zeros((10, 10), np.uint16)
     gray[5, 5] = value
     assert decode(write(png_16(gray)), 8).dim == dim
@@ -100,16 +92,14 @@ def test_12_bits_stored_in_16_are_noticed(
 
 
 @pytest.mark.parametrize("mode", ["F", "I"])
-def test_32_bit_pixels_have_no_known_range(write: Callable[..., Path], mode: str) -> None:
+def test_32_bit_pixels_have_no_known_range(write, mode):
     with pytest.raises(UnreadableError, match="32-bit"):
         decode(write(plain(1, mode), "a.tif"), 8)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("suffix", ["jpg", "png"])
-def test_images_are_turned_upright(
-    write: Callable[..., Path], orientation: int, suffix: str
-) -> None:
+def test_images_are_turned_upright(write, orientation, suffix):
     """The stored pixels are the scene as the EXIF standard's table of orientations stores it."""
     scene = np.zeros((64, 64, 3), np.uint8)
     scene[:32, :32], scene[:32, 32:], scene[32:, :32] = RED, GREEN, BLUE  # corners tell all eight
@@ -130,7 +120,7 @@ def test_images_are_turned_upright(
     assert np.abs(decode(path, 64).pixels.astype(int) - scene).max() <= 12
 
 
-def test_the_shorter_side_is_resized_and_the_centre_cropped(write: Callable[..., Path]) -> None:
+def test_the_shorter_side_is_resized_and_the_centre_cropped(write):
     noise = np.random.default_rng(0).integers(0, 256, (30, 90, 3), np.uint8)
     for image in (noise, np.ascontiguousarray(noise.transpose(1, 0, 2))):
         height, width = (8, 24) if image.shape[1] == 90 else (24, 8)
@@ -141,7 +131,7 @@ def test_the_shorter_side_is_resized_and_the_centre_cropped(write: Callable[...,
         assert np.abs(found.astype(int) - expected).max() <= 1
 
 
-def test_a_large_jpeg_decoded_at_a_fraction_is_as_good(write: Callable[..., Path]) -> None:
+def test_a_large_jpeg_decoded_at_a_fraction_is_as_good(write):
     rough = np.random.default_rng(1).integers(0, 256, (12, 12, 3), np.uint8)
     smooth = Image.fromarray(rough).resize((1200, 1200), Image.Resampling.BICUBIC)
     found = decode(write(smooth, "a.jpg", quality=95), 32).pixels
@@ -149,22 +139,20 @@ def test_a_large_jpeg_decoded_at_a_fraction_is_as_good(write: Callable[..., Path
     assert np.abs(found.astype(int) - np.asarray(full)).mean() < 1.5
 
 
-def test_the_content_decides_not_the_name(write: Callable[..., Path]) -> None:
+def test_the_content_decides_not_the_name(write):
     for kind in ("PNG", "GIF", "BMP"):
         stream = io.BytesIO()
         plain(RED).save(stream, kind)
         shows(write(stream.getvalue(), "a.jpg"), RED)
 
 
-def test_damaged_exif_data_do_not_matter(write: Callable[..., Path]) -> None:
+def test_damaged_exif_data_do_not_matter(write):
     path = write(plain(GRAY, "L"), "a.jpg", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01")
     with quietly():
         shows(path, (GRAY,) * 3, tolerance=1)
 
 
-def test_what_is_no_image_is_refused_with_the_reason(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_what_is_no_image_is_refused_with_the_reason(write, tmp_path):
     stream = io.BytesIO()
     Image.effect_noise((64, 64), 50).save(stream, "JPEG")
     refused = {
@@ -175,26 +163,17 @@ def test_what_is_no_image_is_refused_with_the_reason(
         write(b"\x89PNG\r\n\x1a\n" + b"\0" * 60, "zeros.png"): "known format",
         tmp_path: "not a file",
         tmp_path / "gone.png": "not a file",
+        tmp_path / "pipe.png": "not a file",  # not waited for
     }
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.png")
     for path, reason in refused.items():
-        with pytest.raises(UnreadableError, match=reason) as error:
+        with pytest.raises(UnreadableError, match=rf"^[^\n]*{reason}[^\n]*$"):
             decode(path, 8)
-        assert str(error.value)
-        assert "\n" not in str(error.value)
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    if not hasattr(os, "mkfifo"):
-        pytest.skip("this system has no named pipes")
-    os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(UnreadableError, match="not a file"):
-        decode(tmp_path / "pipe.png", 8)
 
 
 @pytest.mark.parametrize("factor", [1.5, 3])  # Pillow warns from 1 on, and raises from 2 on
-def test_decompression_bombs_are_refused(
-    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, factor: float
-) -> None:
+def test_decompression_bombs_are_refused(write, monkeypatch, factor):
     path = write(plain(RED, size=(100, 100)))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", int(10_000 / factor))
     with quietly(), pytest.raises(UnreadableError, match="decompression bomb"):

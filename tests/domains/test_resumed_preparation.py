@@ -10,32 +10,35 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from robustmd.domains import prepared_images
+from robustmd.domains import arrays, prepared_images
 from robustmd.domains.checksums import stamp_of
 from robustmd.domains.listing import Listed, Listing
 from robustmd.domains.prepared_images import prepare
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
-
+UNREADABLE = {"a": 3, "b": 8}
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-from test_resumed_preparation import listing_of
-from robustmd.domains import arrays, prepared_images
-arrays.MARK_SECONDS = 0.0
-decoded, taken, last = prepared_images.decoded, 0, int(sys.argv[2])
-def until_killed(paths, size):
-    global taken
-    for result in decoded(paths, size):
-        if taken == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        taken += 1
-        yield result
-prepared_images.decoded = until_killed
-folder = Path(sys.argv[1])
-prepared_images.prepare(listing_of(folder / "images"), folder / "cache", 8, print)
+sys.path.insert(0, sys.argv[2])
+from test_resumed_preparation import prepared_until
+prepared_until(Path(sys.argv[1]), 13, lambda: os.kill(os.getpid(), signal.SIGKILL))
 """
+
+
+def prepared_until(folder: Path, last: int, cut) -> None:
+    """Prepare the images, with a mark at each, until the `last` is to be taken."""
+    decoded, taken = prepared_images.decoded, iter(range(last))
+
+    def until_cut(paths, size):
+        for result in decoded(paths, size):
+            if next(taken, None) is None:
+                cut()
+            yield result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "MARK_SECONDS", 0.0)
+        patch.setattr(prepared_images, "decoded", until_cut)
+        prepare(listing_of(folder / "images"), folder / "cache", 8, print)
 
 
 def listing_of(folder: Path) -> Listing:
@@ -56,79 +59,81 @@ def folder(tmp_path: Path) -> Path:
         for number in range(10):
             path = tmp_path / "images" / domain / f"{number}.png"
             Image.fromarray(random.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(path)
-    (tmp_path / "images" / "a" / "3.png").write_bytes(b"no image")
-    (tmp_path / "images" / "b" / "8.png").write_bytes(b"")
+    for domain, number in UNREADABLE.items():
+        (tmp_path / "images" / domain / f"{number}.png").write_bytes(b"no image")
     return tmp_path
 
 
-def kill_at(folder: Path, image: int) -> None:
-    here = str(Path(__file__).parent)
-    command = [sys.executable, "-c", KILLED, str(folder), str(image), here]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert not list((folder / "cache").glob("folder-*/manifest.json"))
+def interrupted_at(folder: Path, image: int) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepared_until(folder, image, interrupt)
 
 
 @pytest.fixture
-def resume(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    """Prepare; returns what was prepared, how many images were decoded for it, what was said."""
+def resume(folder: Path, decodings: list[int]):
+    """Prepare, see that it is what the files show, and that what could not be read is known;
+    returns how many images were decoded for it, and what was said."""
 
     def go():
-        asked: list[Path] = []
-        decoded = prepared_images.decoded
-
-        def counted(paths, size):
-            asked.extend(paths)
-            return decoded(paths, size)
-
+        decodings.clear()
         lines: list[str] = []
-        with monkeypatch.context() as patch:
-            patch.setattr(prepared_images, "decoded", counted)
-            found = prepare(listing_of(folder / "images"), folder / "cache", 8, lines.append)
-        return found, len(asked), lines
+        found = prepare(listing_of(folder / "images"), folder / "cache", 8, lines.append)
+        for domain, arrays_ in found.items():
+            assert list(arrays_.noted) == [UNREADABLE[domain]]
+            for number in range(10):
+                path = folder / "images" / domain / f"{number}.png"
+                shown = 0 if number == UNREADABLE[domain] else np.asarray(Image.open(path))
+                assert (arrays_.images[number] == shown).all()
+        return sum(decodings), lines
 
     return go
 
 
-def whole(found, folder: Path) -> None:
-    """It is what the files show, and what could not be read is known."""
-    unreadable = {"a": 3, "b": 8}
-    for domain, arrays_ in found.items():
-        assert list(arrays_.unreadable) == [unreadable[domain]]
-        for number in range(10):
-            path = folder / "images" / domain / f"{number}.png"
-            shown = 0 if number == unreadable[domain] else np.asarray(Image.open(path))
-            assert (arrays_.images[number] == shown).all()
-
-
-@pytest.mark.parametrize("image", [0, 1, 6, 10, 13, 19])
-def test_a_killed_preparation_goes_on(folder, resume, image) -> None:
-    kill_at(folder, image)
-    found, decoded, lines = resume()
+@pytest.mark.parametrize("image", [0, 1, 6, 10, 19])
+def test_what_was_cut_off_goes_on(folder, resume, image):
+    interrupted_at(folder, image)
+    decoded, lines = resume()
     assert decoded == 20 - image
-    whole(found, folder)
     assert any("going on after" in line for line in lines) == (image > 0)
     assert not list((folder / "cache").glob(".folder-*"))
-    assert resume()[1] == 0
+    assert resume()[0] == 0
 
 
-def test_a_file_that_changed_meanwhile_begins_it_anew(folder, resume) -> None:
-    kill_at(folder, 13)
+def test_a_file_that_changed_meanwhile_begins_it_anew(folder, resume):
+    interrupted_at(folder, 13)
     Image.new("RGB", (8, 8), "red").save(folder / "images" / "a" / "0.png")
-    found, decoded, _ = resume()
-    assert decoded == 20
-    whole(found, folder)
+    assert resume()[0] == 20
 
 
-def test_what_was_resumed_is_byte_for_byte_what_is_made_at_once(folder, resume) -> None:
-    kill_at(folder, 13)
-    resume()
+@pytest.mark.parametrize(
+    ("mark", "again"), [(None, 7), ("{", 10), ("3", 10), ('[10, "a", "b"]', 10)]
+)
+def test_what_no_mark_promises_is_made_again(folder, resume, mark, again):
+    interrupted_at(folder, 13)
+    (cut_off,) = (folder / "cache").glob(".folder-*")
+    with (cut_off / "images_1.npy").open("ab") as file:
+        file.write(b"half a row")
+    if mark is not None:
+        (cut_off / f"images_1{arrays.MARK}").write_text(mark)
+    assert resume()[0] == again
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a POSIX signal")
+def test_what_was_killed_is_not_taken_for_whole_and_goes_on_to_the_same_bytes(folder, resume):
+    command = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert not list((folder / "cache").glob("folder-*/manifest.json"))
+    assert resume()[0] == 7
     (resumed,) = (path for path in (folder / "cache").glob("folder-*") if path.is_dir())
-    bytes_resumed = {p.name: p.read_bytes() for p in resumed.glob("*.npy")}
-    manifest = json.loads((resumed / "manifest.json").read_text())
-    (resumed / "manifest.json").unlink()
-    resume()
-    assert {p.name: p.read_bytes() for p in resumed.glob("*.npy")} == bytes_resumed
-    again = json.loads((resumed / "manifest.json").read_text())
-    sums = [{k: v["checksum"] for k, v in m["arrays"].items()} for m in (manifest, again)]
-    assert sums[0] == sums[1]
+    found = []
+    for _ in range(2):
+        manifest = json.loads((resumed / "manifest.json").read_text())
+        arrays_ = {path.name: path.read_bytes() for path in resumed.glob("*.npy")}
+        found.append((arrays_, {k: v["checksum"] for k, v in manifest["arrays"].items()}))
+        (resumed / "manifest.json").unlink()
+        resume()  # all at once
+    assert found[0] == found[1]
