@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from tiny import composed
 
 from robustmd.config import settings
-from robustmd.config.composing import composed_config, with_names_as_text
+from robustmd.config.composing import as_hydra_reads, composed_config
 from robustmd.config.identity import identity_of, number_changing
 from robustmd.config.settings import as_dict
 from robustmd.config.typed import typed
@@ -18,11 +18,7 @@ from robustmd.errors import UserError
 from robustmd.registry import METHODS
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
-OF_METHOD = {
-    "method.t": "term",
-    "method.alpha": "cvar",
-    "method.reference": "regret",
-}
+OF_METHOD = {"method.t": "term", "method.alpha": "cvar", "method.reference": "regret"}
 DOMAINS = ("handwritten", "printed")
 
 
@@ -167,8 +163,8 @@ def test_a_name_is_a_name_and_an_index_only_where_none_fits(typed_as: str, meant
 def test_a_name_that_looks_like_a_number_is_what_was_typed(written: str, names: list[str]) -> None:
     config = typed(composed_config(["data=folder", written]))
     assert config.data.unseen == names
-    swept = with_names_as_text(["method.domain=1e5,2", "training.learning_rate=1e5,2"])
-    assert swept == ["method.domain='1e5',2", "training.learning_rate=1e5,2"]
+    swept = as_hydra_reads(["method.domain=1e5,2", "training.learning_rate=1e5,2"])
+    assert swept == ["++method.domain='1e5',2", "++training.learning_rate=1e5,2"]
 
 
 def test_a_name_in_any_spelling_is_the_same_run() -> None:

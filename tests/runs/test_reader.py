@@ -120,10 +120,7 @@ def test_a_garbled_row_is_named_by_its_line(outputs):
     [
         ({"seed": 7}, "config.yaml says seed=0, summary.json 7"),
         ({"data": "other"}, "config.yaml says data=toy, summary.json 'other'"),
-        (
-            {"domains": ["a"]},
-            "metrics.csv measures 'b' at iteration 100, which",
-        ),
+        ({"domains": ["a"]}, "metrics.csv measures 'b' at iteration 100, which"),
         ({"domains": ["a", "b", "c"]}, "metrics.csv lacks the final measurement"),
         ({"domains": ["a", "a"]}, "summary.json has no list of distinct domains"),
         ({"iterations": 200}, "metrics.csv lacks the final measurement (iteration 200)"),
