@@ -96,26 +96,25 @@ def test_what_depends_on_the_domains_is_checked_against_them(
         settled(config, DOMAINS)
 
 
-def test_a_number_of_domains_that_is_drawn_anyhow_makes_no_other_run() -> None:
-    def asked(number: object, *overrides: str) -> int | None:
-        config = composed(f"training.domains_per_batch={number}", *overrides)
-        return settled(config, DOMAINS).config.training.domains_per_batch
-
-    assert asked(2) is None
-    assert asked(1) == 1
-    assert asked(1, "training.batch_size=1") is None
-    assert asked(1, "method=individual") is None
-
-
 @pytest.mark.parametrize(
-    ("asked", "batch", "count", "drawn"),
-    [("null", 200, 2, 2), ("1", 200, 2, 1), ("null", 20, 1000, 20), ("5", 20, 1, 1)],
+    ("asked", "overrides", "count", "drawn", "recorded"),
+    [
+        ("null", [], 2, 2, None),
+        ("1", [], 2, 1, 1),
+        ("2", [], 2, 2, None),
+        ("1", ["training.batch_size=1"], 2, 1, None),
+        ("1", ["method=individual"], 2, 1, None),
+        ("null", ["training.batch_size=20"], 1000, 20, None),
+        ("5", ["training.batch_size=20"], 1, 1, None),
+    ],
 )
-def test_as_many_domains_are_drawn_as_there_can_be(
-    asked: str, batch: int, count: int, drawn: int
+def test_as_many_domains_are_drawn_as_there_can_be_and_what_is_drawn_anyhow_makes_no_other_run(
+    asked: str, overrides: list[str], count: int, drawn: int, recorded: int | None
 ) -> None:
-    config = composed(f"training.domains_per_batch={asked}", f"training.batch_size={batch}")
-    assert settled(config, [str(k) for k in range(count)]).domains_per_batch == drawn
+    config = composed(f"training.domains_per_batch={asked}", *overrides)
+    found = settled(config, [str(k) for k in range(count)])
+    assert found.domains_per_batch == drawn
+    assert found.config.training.domains_per_batch == recorded
 
 
 @pytest.mark.parametrize(
