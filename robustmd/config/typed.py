@@ -131,17 +131,12 @@ def literal(value: Any) -> Any:
 
 
 Schema = TypeVar("Schema")
-
-
-@cache
-def _unset(schema: Any) -> Any:
-    """With its defaults; merging copies it."""
-    return OmegaConf.structured(schema)
+_defaults: Any = cache(OmegaConf.structured)  # of a schema; merging copies them
 
 
 def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: str) -> Schema:
     try:
-        merged = OmegaConf.merge(_unset(schema), given)
+        merged = OmegaConf.merge(_defaults(schema), given)
         return OmegaConf.to_object(merged)  # type: ignore[return-value]
     except ConfigKeyError as error:
         key = str(error.full_key or error.key)
@@ -158,7 +153,7 @@ def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: 
 def _fits(schema: type, name: str, given: Mapping[str, Any]) -> bool:
     """Whether that key alone can have its value; OmegaConf does not name the key of each error."""
     try:
-        OmegaConf.merge(_unset(schema), {name: given[name]})
+        OmegaConf.merge(_defaults(schema), {name: given[name]})
     except OmegaConfBaseException:
         return False
     return True
