@@ -17,27 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from typing_extensions import Self, dataclass_transform
 
 from robustmd.config.ranges import BELOW_ONE, NAMES, PARTS, SIZES, key, one_of
-from robustmd.errors import Say, UserError
-
-if TYPE_CHECKING:
-    from robustmd.domains.domain import DomainSet
-
-
-class FinishedRuns(Protocol):
-    """The finished runs that a method may take numbers from."""
-
-    def best_losses(self) -> tuple[list[float], str]:
-        """f*_k [K] (nats) of the trained domains, from individual runs on the same bytes, and a
-        note of which. Raises UserError: a domain has no such run; says what makes it."""
-
-    def mean_weights(self, path: str | None) -> tuple[list[float], str]:
-        """p̄ [K] of the runs of one configuration in the folder `path`, and a note. Raises
-        UserError: there are none, or they are of other domains."""
+from robustmd.errors import UserError
+from robustmd.facts import BackboneFacts, DataFacts, FinishedRuns, MethodFacts  # noqa: F401
 
 
 @dataclass_transform()
@@ -78,44 +64,6 @@ class Settings:
         return self, ""
 
 
-@dataclass(frozen=True)
-class MethodFacts:
-    """What a rule may know beside its settings.
-
-    num_domains: K, the domains that train. iterations: T. sizes: n_k, how many images each of them
-    trains on, each once however many variants of it are seen; None where that is not known.
-    """
-
-    num_domains: int
-    iterations: int
-    sizes: Sequence[int] | None = None
-
-
-@dataclass(frozen=True)
-class BackboneFacts:
-    """num_classes: C, the number of logits. image_size: (H, W) in pixels of what it will see;
-    (1, …) of features [n, …]."""
-
-    num_classes: int
-    image_size: tuple[int, ...]
-
-    @classmethod
-    def of(cls, domains: DomainSet) -> BackboneFacts:
-        return cls(len(domains.classes), domains.image_size)
-
-
-@dataclass(frozen=True)
-class DataFacts:
-    """Where files are and go, for a data set that asks for them.
-
-    `folder("data")` and `folder("cache")` are `paths.data` and `paths.cache`; they raise UserError
-    where there is none. `say` shows the user a line.
-    """
-
-    folder: Callable[[str], Path]
-    say: Say
-
-
 Targets = Literal["classes", "numbers"]
 Better = Literal["smaller", "larger"]  # which values of a quantity are the better ones
 FROM_PYTHON = "from_python"  # the option of each group that stands for an object
@@ -142,6 +90,19 @@ class Loss:
     of: Callable[[Any, Any], Any]
 
 
+@dataclass(frozen=True)
+class Augmentation:
+    """What chance does to training images; see `augment`."""
+
+    name: str
+    of: Callable[..., Any]
+    numbers: int | None
+
+
+METRICS: dict[str, Metric] = {}
+LOSSES: dict[str, Loss] = {}
+AUGMENTATIONS: dict[str, Augmentation] = {}
+
 Schema = TypeVar("Schema", bound=type)
 Function = TypeVar("Function", bound=Callable[[Any, Any], Any])
 Changing = TypeVar("Changing", bound=Callable[..., Any])
@@ -157,13 +118,7 @@ class Registry(Mapping[str, "type[Settings]"]):
         flags: what the decorator may say, with the defaults.
     """
 
-    def __init__(
-        self,
-        group: str,
-        needs: str,
-        common: type = object,
-        **flags: Any,
-    ) -> None:
+    def __init__(self, group: str, needs: str, common: type = object, **flags: Any) -> None:
         self.group, self._needs = group, needs
         self._common = {
             name: (kind, vars(common)[name]) for name, kind in get_type_hints(common).items()
@@ -233,20 +188,6 @@ def checked(group: str, name: str, one: Any, there: Any) -> str:
     return what
 
 
-@dataclass(frozen=True)
-class Augmentation:
-    """What chance does to training images; see `augment`."""
-
-    name: str
-    of: Callable[..., Any]
-    numbers: int | None
-
-
-METRICS: dict[str, Metric] = {}
-LOSSES: dict[str, Loss] = {}
-AUGMENTATIONS: dict[str, Augmentation] = {}
-
-
 class _OfBackbones:
     """The keys that every backbone has."""
 
@@ -270,11 +211,17 @@ BACKBONES = Registry("backbone", "build", _OfBackbones, head=None, smallest=1)
 DATA = Registry("data", "load", _OfData)
 
 
-def _enter(group: str, known: dict[str, Any], made: Any) -> None:
-    """Register what a decorator made of a function."""
-    there = known.get(made.name)
-    checked(group, made.name, made.of, there and there.of)
-    known[made.name] = made
+def _entering(group: str, known: dict[str, Any], make: Callable[[Any], Any]) -> Any:
+    """The decorator that registers what `make` makes of a function."""
+
+    def enter(of: Any) -> Any:
+        made = make(of)
+        there = known.get(made.name)
+        checked(group, made.name, of, there and there.of)
+        known[made.name] = made
+        return of
+
+    return enter
 
 
 def modules_registered() -> frozenset[str]:
@@ -371,13 +318,11 @@ def metric(
         UserError: the name is no identifier, or taken.
     """
 
-    def enter(of: Function) -> Function:
-        if name in ("examples", "constant"):
-            raise UserError(f"@robustmd.metric({name!r}): summary.json has that name")
-        _enter("metric", METRICS, Metric(name, unit, better, decimals, of, targets))
-        return of
-
-    return enter
+    if name in ("examples", "constant"):
+        raise UserError(f"@robustmd.metric({name!r}): summary.json has that name")
+    return _entering(
+        "metric", METRICS, lambda of: Metric(name, unit, better, decimals, of, targets)
+    )
 
 
 def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
@@ -394,11 +339,7 @@ def loss(name: str, *, unit: str = "") -> Callable[[Function], Function]:
         UserError: the name is no identifier, or taken.
     """
 
-    def enter(of: Function) -> Function:
-        _enter("loss", LOSSES, Loss(name, unit, of))
-        return of
-
-    return enter
+    return _entering("loss", LOSSES, lambda of: Loss(name, unit, of))
 
 
 def augment(name: str, *, numbers: int | None = None) -> Callable[[Changing], Changing]:
@@ -419,12 +360,6 @@ def augment(name: str, *, numbers: int | None = None) -> Callable[[Changing], Ch
         UserError: the name is no identifier, or taken.
     """
 
-    def enter(of: Changing) -> Changing:
-        if name == "none":
-            raise UserError(
-                "@robustmd.augment('none'): none means that images are left as they are"
-            )
-        _enter("augment", AUGMENTATIONS, Augmentation(name, of, numbers))
-        return of
-
-    return enter
+    if name == "none":
+        raise UserError("@robustmd.augment('none'): none means that images are left as they are")
+    return _entering("augment", AUGMENTATIONS, lambda of: Augmentation(name, of, numbers))

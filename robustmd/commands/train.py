@@ -24,12 +24,11 @@ from omegaconf import DictConfig
 from robustmd.commands import make_parser
 from robustmd.config import settings, validation
 from robustmd.config.composing import (
+    as_hydra_reads,
     as_typed,
     check_arguments,
     composed_error,
     publish,
-    with_names_as_text,
-    with_our_keys_added,
 )
 from robustmd.config.explained import explain_all
 from robustmd.config.identity import number_changing, run_folder
@@ -94,7 +93,7 @@ def _main(arguments: Sequence[str]) -> int:
     listing = LIST in arguments
     arguments = [text for text in arguments if text != LIST]
     check_arguments(arguments)
-    arguments = with_our_keys_added(with_names_as_text(arguments))
+    arguments = as_hydra_reads(arguments)
     if folder := config_folder():
         arguments = [f"--config-dir={folder}", *arguments]
     if listing:  # in order, and nothing is trained

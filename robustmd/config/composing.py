@@ -39,6 +39,9 @@ def _check_text(parser: argparse.ArgumentParser, action: argparse.Action) -> Non
 if _check_help:  # Python 3.14 checks a flag's help at once; one of Hydra's is text when shown only
     argparse.ArgumentParser._check_help = _check_text  # type: ignore[attr-defined]
 
+# Hydra copies it for each config, with all options in it; what it takes out it copies once more.
+ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
+
 
 def composed_error(error: Exception, arguments: Sequence[str]) -> str:
     """One line for an error of Hydra's or OmegaConf's while it composed the config."""
@@ -115,35 +118,27 @@ def check_arguments(arguments: Sequence[str]) -> None:
             raise UserError(f"{flag}: no key can be taken away; give it a value: {flag[1:]}=…")
 
 
-def with_our_keys_added(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with `method.lam=0.1` as `++method.lam=0.1`.
+def as_hydra_reads(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with `data.unseen=[1e5]` as `data.unseen=['1e5']`: a name is what was typed,
+    where Hydra would read a number (100000.0), a truth value or null; a whole number is its own
+    text. And with `method.lam=0.1` as `++method.lam=0.1`.
 
     A YAML may leave out what the option's class says, and the method may be swept: whether a key is
     there is the schema's to say, for each run (see typed.py), and not Hydra's.
     """
-    groups = (*OPTIONS, *SECTIONS)
-    return [
-        f"++{text}" if "." in text.partition("=")[0] and text.partition(".")[0] in groups else text
-        for text in arguments
-    ]
+    groups, read = (*OPTIONS, *SECTIONS), []
+    for argument in arguments:
+        key, sign, value = argument.partition("=")
+        if key.lstrip("+") in NAMES:
+            value = _VALUES.sub(_as_text, value)
+        added = "++" if "." in key and key.partition(".")[0] in groups else ""
+        read.append(f"{added}{key}{sign}{value}")
+    return read
 
 
 def as_typed(arguments: Sequence[str]) -> list[str]:
     """The other way round, for titles and records."""
     return [text.removeprefix("++") for text in arguments]
-
-
-def with_names_as_text(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with `data.unseen=[1e5]` as `data.unseen=['1e5']`: a name is what was typed.
-
-    Hydra would read a number (100000.0), a truth value or null. A whole number is its own text.
-    """
-
-    def rewritten(argument: str) -> str:
-        key, sign, value = argument.partition("=")
-        return key + sign + _VALUES.sub(_as_text, value) if key.lstrip("+") in NAMES else argument
-
-    return [rewritten(argument) for argument in arguments]
 
 
 def _as_text(match: re.Match[str]) -> str:
@@ -168,15 +163,15 @@ def initialized(arguments: Sequence[str]) -> Iterator[list[str]]:
     where = str(conf_folders()[-1].absolute()).replace("'", r"\'")
     own = [f"hydra.searchpath=['file://{where}']"] if config_folder() else []
     with initialize_config_module("robustmd.conf", version_base="1.3"):
-        yield [*own, *with_our_keys_added(with_names_as_text(arguments))]
+        yield [*own, *as_hydra_reads(arguments)]
 
 
 def publish() -> None:
     """Tell Hydra of every section's and option's defaults, and of the options that have no YAML,
     here or in the user's config directory."""
     store = ConfigStore.instance()
-    sections = {name: dataclasses.asdict(schema()) for name, schema in SECTIONS.items()}
-    store.store("defaults", dataclasses.asdict(Top()) | sections, provider="robustmd")
+    sections = {name: _defaults(schema) for name, schema in SECTIONS.items()}
+    store.store("defaults", _defaults(Top) | sections, provider="robustmd")
     roots = conf_folders()
     for group, options in OPTIONS.items():
         for name, schema in options.items():
@@ -191,9 +186,8 @@ def _defaults(schema: type) -> dict[str, Any]:
     as the crop of data=pets, which follows from another size as well."""
     found: dict[str, Any] = {}
     for item in dataclasses.fields(schema):
-        value: Any = item.default
-        if item.default_factory is not dataclasses.MISSING:
-            value = item.default_factory()
+        made = item.default_factory
+        value: Any = item.default if made is dataclasses.MISSING else made()
         is_group = dataclasses.is_dataclass(value) and not isinstance(value, type)
         found[item.name] = dataclasses.asdict(value) if is_group else value
     return found

@@ -34,25 +34,16 @@ def names_weights(given: str) -> bool:
     return re.fullmatch(r"none|imagenet|pretrained|[A-Z][A-Z0-9_]*", given, re.ASCII) is not None
 
 
-def data_folder(given: str | None) -> str | None:
-    """`paths.data`: as given, else `ROBUSTMD_DATA`, else a folder under the user's cache; None for
-    a user without one."""
-    return _folder("paths.data", given, "ROBUSTMD_DATA", "data")
-
-
-def cache_folder(given: str | None) -> str | None:
-    """`paths.cache`, likewise with `ROBUSTMD_CACHE`: prepared stores."""
-    return _folder("paths.cache", given, "ROBUSTMD_CACHE", "prepared")
-
-
-def _folder(key: str, given: str | None, variable: str, name: str) -> str | None:
+def folder(name: str, given: str | None) -> str | None:
+    """`paths.data`, or `paths.cache` of the prepared stores: as given, else `ROBUSTMD_DATA` or
+    `ROBUSTMD_CACHE`, else a folder under the user's cache; None for a user without one."""
+    variable = f"ROBUSTMD_{name.upper()}"
     if given:
-        return whole(key, given)
-    chosen = os.environ.get(variable)
-    if chosen:
+        return whole(f"paths.{name}", given)
+    if chosen := os.environ.get(variable):
         return whole(variable, chosen)
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no HOME, and a user without a name
         return None
-    return str((cache / "robustmd" / name).absolute())
+    return str((cache / "robustmd" / {"cache": "prepared"}.get(name, name)).absolute())

@@ -36,12 +36,7 @@ from robustmd.config.ranges import (
     one_of,
 )
 from robustmd.errors import UserError
-from robustmd.registry import (
-    BACKBONES,
-    DATA,
-    METHODS,
-    Registry,
-)
+from robustmd.registry import BACKBONES, DATA, METHODS, Registry
 
 MOMENTUM = 0.9
 # torch.optim's, in small letters, each with the key that is its own
@@ -163,11 +158,7 @@ class Paths:
         return Path(found)
 
 
-OPTIONS: Mapping[str, Registry] = {
-    "data": DATA,
-    "backbone": BACKBONES,
-    "method": METHODS,
-}
+OPTIONS: Mapping[str, Registry] = {"data": DATA, "backbone": BACKBONES, "method": METHODS}
 GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "experiment")  # folders of conf/
 SECTIONS: Mapping[str, type] = {
     "training": Training,

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from unicodedata import normalize
@@ -14,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from robustmd.config.keys import all_keys, keys_of, meant
-from robustmd.config.paths import cache_folder, data_folder, whole
+from robustmd.config.paths import folder, whole
 from robustmd.config.ranges import NAMES
 from robustmd.config.settings import OPTIONS, SECTIONS, Config, Paths, Top, leaves, leaves_of
 from robustmd.errors import UserError
@@ -52,8 +53,8 @@ def typed(composed: DictConfig) -> Config:
     parts.update(dataclasses.asdict(_merged(Top, plain, "", "")))
     config = Config(**parts)
     config.paths = Paths(
-        data=data_folder(config.paths.data),
-        cache=cache_folder(config.paths.cache),
+        data=folder("data", config.paths.data),
+        cache=folder("cache", config.paths.cache),
         outputs=whole("paths.outputs", config.paths.outputs),
     )
     _check_text(config)
@@ -130,11 +131,12 @@ def literal(value: Any) -> Any:
 
 
 Schema = TypeVar("Schema")
+_defaults: Any = cache(OmegaConf.structured)  # of a schema; merging copies them
 
 
 def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: str) -> Schema:
     try:
-        merged = OmegaConf.merge(OmegaConf.structured(schema), given)
+        merged = OmegaConf.merge(_defaults(schema), given)
         return OmegaConf.to_object(merged)  # type: ignore[return-value]
     except ConfigKeyError as error:
         key = str(error.full_key or error.key)
@@ -151,7 +153,7 @@ def _merged(schema: type[Schema], given: Mapping[str, Any], prefix: str, where: 
 def _fits(schema: type, name: str, given: Mapping[str, Any]) -> bool:
     """Whether that key alone can have its value; OmegaConf does not name the key of each error."""
     try:
-        OmegaConf.merge(OmegaConf.structured(schema), {name: given[name]})
+        OmegaConf.merge(_defaults(schema), {name: given[name]})
     except OmegaConfBaseException:
         return False
     return True

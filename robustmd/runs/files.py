@@ -17,9 +17,9 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 CONFIG = "config.yaml"
 METRICS = "metrics.csv"
@@ -202,12 +202,11 @@ def _sync_folder(folder: Path) -> None:
 # --- which folders are runs -----------------------------------------------------------------------
 
 
-@dataclass
-class Discovered:
+class Discovered(NamedTuple):
     """Run directories, and everything else with a reason; both in the order of their paths."""
 
-    run_directories: list[Path] = field(default_factory=list)
-    others: list[tuple[Path, str]] = field(default_factory=list)
+    run_directories: list[Path]
+    others: list[tuple[Path, str]]
 
 
 def find_run_directories(root: Path) -> Discovered:
@@ -219,43 +218,36 @@ def find_run_directories(root: Path) -> Discovered:
     topmost is named; empty and hidden ones are passed over, and so is `root`/published, which holds
     copies.
     """
-    found = Discovered()
-    _visit(root, 0, found)
-    found.run_directories.sort()
-    found.others.sort()
-    return found
+    found = _below(root, 0)
+    return Discovered(sorted(found.run_directories), sorted(found.others))
 
 
-def _visit(directory: Path, depth: int, found: Discovered) -> bool:
-    """Adds what lies in `directory` to `found`; says whether a run is in it."""
+def _below(directory: Path, depth: int) -> Discovered:
     try:
         with os.scandir(directory) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
-        found.others.append((directory, f"cannot be listed: {error.strerror}"))
-        return False
-    below = Discovered()
-    holds_run = False
+        return Discovered([], [(directory, f"cannot be listed: {error.strerror}")])
+    found = Discovered([], [])
     for entry in entries:
         if depth == 0 and entry.name == PUBLISHED:
             continue
         path = directory / entry.name
         if entry.is_symlink():
             if os.path.isdir(path):  # noqa: PTH112 - false for a loop and for what may not be seen
-                below.others.append((path, "a symbolic link: not followed"))
+                found.others.append((path, "a symbolic link: not followed"))
         elif entry.is_dir() and not entry.name.startswith(".") and depth < DEEPEST:
-            holds_run |= _visit(path, depth + 1, below)
-    if holds_run:
-        found.run_directories += below.run_directories
-        found.others += below.others
-    elif _looks_like_run(directory, entries, is_root=depth == 0):
-        found.run_directories.append(directory)
-        return True
-    elif depth == 0:
-        found.others += below.others
-    elif below.others or any(entry.is_file(follow_symlinks=False) for entry in entries):
-        found.others.append((directory, f"not a run directory: no {' or '.join(MARKS)} in it"))
-    return holds_run
+            deeper = _below(path, depth + 1)
+            found.run_directories.extend(deeper.run_directories)
+            found.others.extend(deeper.others)
+    if found.run_directories:
+        return found
+    if _looks_like_run(directory, entries, is_root=depth == 0):
+        return Discovered([directory], [])
+    if depth > 0 and (found.others or any(one.is_file(follow_symlinks=False) for one in entries)):
+        reason = f"not a run directory: no {' or '.join(MARKS)} in it"
+        return Discovered([], [(directory, reason)])
+    return found
 
 
 def _looks_like_run(directory: Path, entries: list[os.DirEntry[str]], *, is_root: bool) -> bool:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -37,8 +37,6 @@ REQUIRED_SPLITS = ("train", "test")
 REL_TOL = 1e-5  # the two files may print a number with different digits
 
 Final = Mapping[str, Mapping[str, Measurement]]
-
-__all__ = ["Collection", "Measurement", "Problem", "Run", "collect", "judge", "status_of"]
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def _unmeasured(path: Path, root: Path, records: Records) -> Run:
             raise Unreadable(records.faults[name])
     config, summary = records.config, records.summary
     data, method, seed = _name(config, "data"), _name(config, "method"), config.get("seed")
-    if seed is None or not is_integer(seed):
+    if not is_integer(seed):
         raise Unreadable("config.yaml names no whole number as seed")
     for key, value in (("data", data), ("seed", seed)):
         if summary.get(key) != value:
@@ -221,7 +219,7 @@ def _unfinished(run: Run) -> str:
     return f"{run.status}{progress}" + (f": {message}" if isinstance(message, str) else "")
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """A whole number that is no boolean and fits where numbers are kept."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INTEGER
 
@@ -235,7 +233,7 @@ def final_measurement(rows: Sequence[Measurement], run: Run) -> Final:
     """
     stopped = run.summary.get("stopped_early") is True
     total = run.summary.get("iterations_done" if stopped else "iterations")
-    if total is None or not is_integer(total):
+    if not is_integer(total):
         raise Unreadable("summary.json names no number of iterations")
     found: dict[str, dict[str, list[Measurement]]] = {}
     known = frozenset(run.measured)

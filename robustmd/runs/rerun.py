@@ -142,12 +142,8 @@ def hydra_value(value: Any) -> str:
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
     # Backslashes count only before a quote and before the ${ of a reference.
-    quoted = re.sub(r"(\\*)(\$\{|'|$)", lambda m: m[1] * 2 + _escaped(m[2]), value)
+    quoted = re.sub(r"(\\*)(\$\{|'|$)", lambda m: m[1] * 2 + "\\" * bool(m[2]) + m[2], value)
     return f"'{quoted}'"
-
-
-def _escaped(mark: str) -> str:
-    return f"\\{mark}" if mark else ""
 
 
 def _from_config(config: Mapping[str, Any]) -> Iterator[str]:

@@ -112,12 +112,9 @@ class RunDirectory:
 
     def checksums(self, *, predictions: bool, best: bool) -> dict[str, str]:
         """{name: sha256} of what a finished run has to have, beside its records and metrics.csv."""
-        further = {files.PREDICTIONS: predictions, files.BEST_MODEL: best}
-        names = [
-            files.WEIGHTS,
-            files.FINAL_MODEL,
-            *(name for name, is_there in further.items() if is_there),
-        ]
+        names = [files.WEIGHTS, files.FINAL_MODEL]
+        names += [files.PREDICTIONS] if predictions else []
+        names += [files.BEST_MODEL] if best else []
         return {name: files.sha256(self.path / name) for name in names}
 
     def extents(self) -> dict[str, Extent]:

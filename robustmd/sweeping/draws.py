@@ -23,8 +23,9 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
 
     Args:
         tune: `configurations` >= 1 of each method; `seed` >= 0; `every_method`, ranges of keys that
-            all methods tune, as {training.learning_rate: {log: [0.005, 0.1]}}. With `alone`, how
-            many values of these keys are tried at a method's defaults, see `_two_ways`.
+            all methods tune, as {training.learning_rate: {log: [0.005, 0.1]}}. With `alone` >= 1
+            the rows of a method are its defaults, then so many values of these keys, its own at
+            their defaults, then `configurations` points of all keys at once, which are its alone.
         num_domains: K; `regret` takes its f* from individual models of all of them.
 
     Raises:
@@ -45,13 +46,19 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
             f"hydra.sweeper.tune={dict(tune)}: must be {{configurations: 1 to {MOST}, seed: 0 or "
             f"more, every_method: {{KEY: {{log: [LOW, HIGH]}}}}}}, and perhaps alone: 1 to {MOST}"
         )
+    methods: list[tuple[str, Row, dict[str, Tune]]] = [
+        *(("individual", {"method.domain": k}, {}) for k in range(num_domains)),
+        *((name, {}, own_ranges(name)) for name in METHODS if METHODS.flag(name, "fair")),
+    ]
     rows = []
-    drawn = _two_ways if "alone" in tune else _configurations
-    for k in range(num_domains):
-        rows += drawn("individual", common, {}, {"method.domain": k}, tune)
-    for name in METHODS:
-        if METHODS.flag(name, "fair"):
-            rows += drawn(name, common, own_ranges(name), {}, tune)
+    for method, fixed, own in methods:
+        ranges = {**common, **own}
+        if "alone" in tune:
+            joint = sobol(method, ranges, count, seed)
+            points = [{}, *_each_key_drawn(common, alone, seed), *joint]
+        else:
+            points = _each_key_drawn(ranges, count, seed)
+        rows += [{"method": method, **fixed, **point} for point in points]
     return rows
 
 
@@ -64,38 +71,9 @@ def own_ranges(method: str) -> dict[str, Tune]:
     }
 
 
-def _configurations(
-    method: str,
-    common: Mapping[str, Tune],
-    own: Mapping[str, Tune],
-    fixed: Mapping[str, Any],
-    tune: Mapping[str, Any],
-) -> list[Row]:
-    count, seed = int(tune["configurations"]), int(tune["seed"])
-    by_key = {key: draws(key, of, count, seed) for key, of in {**common, **own}.items()}
-    return [
-        {"method": method, **fixed, **{key: values[i] for key, values in by_key.items()}}
-        for i in range(count)
-    ]
-
-
-def _two_ways(
-    method: str,
-    common: Mapping[str, Tune],
-    own: Mapping[str, Tune],
-    fixed: Mapping[str, Any],
-    tune: Mapping[str, Any],
-) -> list[Row]:
-    """The defaults; then `alone` values of the common keys, the method's own at their defaults;
-    then `configurations` points of all keys at once, which are this method's alone."""
-    seed, alone = int(tune["seed"]), int(tune["alone"])
-    at_defaults = _configurations(method, common, {}, fixed, {**tune, "configurations": alone})
-    joint = sobol(method, {**common, **own}, int(tune["configurations"]), seed)
-    return [
-        {"method": method, **fixed},
-        *at_defaults,
-        *({"method": method, **fixed, **one} for one in joint),
-    ]
+def _each_key_drawn(ranges: Mapping[str, Tune], count: int, seed: int) -> list[Row]:
+    by_key = {key: draws(key, of, count, seed) for key, of in ranges.items()}
+    return [{key: values[i] for key, values in by_key.items()} for i in range(count)]
 
 
 def draws(key: str, of: Tune, count: int, seed: int) -> list[Any]:

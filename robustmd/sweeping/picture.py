@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
@@ -52,13 +51,8 @@ class Picture:
             self._print(f"{self._total} runs, {self._places} side by side")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
+    def __exit__(self, *_: object) -> None:
+        """The last has ended, or an error ends them all."""
 
     def title(self, number: int) -> str:
         """What a run calls itself; here and below `number` counts in `overrides`."""

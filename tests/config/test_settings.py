@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from tiny import composed
 
 from robustmd.config import settings
-from robustmd.config.composing import composed_config, with_names_as_text
+from robustmd.config.composing import as_hydra_reads, composed_config
 from robustmd.config.identity import identity_of, number_changing
 from robustmd.config.settings import as_dict
 from robustmd.config.typed import typed
@@ -18,11 +18,7 @@ from robustmd.errors import UserError
 from robustmd.registry import METHODS
 
 OF_FOLDER = ("data.size", "data.test_share", "data.unseen")
-OF_METHOD = {
-    "method.t": "term",
-    "method.alpha": "cvar",
-    "method.reference": "regret",
-}
+OF_METHOD = {"method.t": "term", "method.alpha": "cvar", "method.reference": "regret"}
 DOMAINS = ("handwritten", "printed")
 
 
@@ -100,26 +96,25 @@ def test_what_depends_on_the_domains_is_checked_against_them(
         settled(config, DOMAINS)
 
 
-def test_a_number_of_domains_that_is_drawn_anyhow_makes_no_other_run() -> None:
-    def asked(number: object, *overrides: str) -> int | None:
-        config = composed(f"training.domains_per_batch={number}", *overrides)
-        return settled(config, DOMAINS).config.training.domains_per_batch
-
-    assert asked(2) is None
-    assert asked(1) == 1
-    assert asked(1, "training.batch_size=1") is None
-    assert asked(1, "method=individual") is None
-
-
 @pytest.mark.parametrize(
-    ("asked", "batch", "count", "drawn"),
-    [("null", 200, 2, 2), ("1", 200, 2, 1), ("null", 20, 1000, 20), ("5", 20, 1, 1)],
+    ("asked", "overrides", "count", "drawn", "recorded"),
+    [
+        ("null", [], 2, 2, None),
+        ("1", [], 2, 1, 1),
+        ("2", [], 2, 2, None),
+        ("1", ["training.batch_size=1"], 2, 1, None),
+        ("1", ["method=individual"], 2, 1, None),
+        ("null", ["training.batch_size=20"], 1000, 20, None),
+        ("5", ["training.batch_size=20"], 1, 1, None),
+    ],
 )
-def test_as_many_domains_are_drawn_as_there_can_be(
-    asked: str, batch: int, count: int, drawn: int
+def test_as_many_domains_are_drawn_as_there_can_be_and_what_is_drawn_anyhow_makes_no_other_run(
+    asked: str, overrides: list[str], count: int, drawn: int, recorded: int | None
 ) -> None:
-    config = composed(f"training.domains_per_batch={asked}", f"training.batch_size={batch}")
-    assert settled(config, [str(k) for k in range(count)]).domains_per_batch == drawn
+    config = composed(f"training.domains_per_batch={asked}", *overrides)
+    found = settled(config, [str(k) for k in range(count)])
+    assert found.domains_per_batch == drawn
+    assert found.config.training.domains_per_batch == recorded
 
 
 @pytest.mark.parametrize(
@@ -167,8 +162,8 @@ def test_a_name_is_a_name_and_an_index_only_where_none_fits(typed_as: str, meant
 def test_a_name_that_looks_like_a_number_is_what_was_typed(written: str, names: list[str]) -> None:
     config = typed(composed_config(["data=folder", written]))
     assert config.data.unseen == names
-    swept = with_names_as_text(["method.domain=1e5,2", "training.learning_rate=1e5,2"])
-    assert swept == ["method.domain='1e5',2", "training.learning_rate=1e5,2"]
+    swept = as_hydra_reads(["method.domain=1e5,2", "training.learning_rate=1e5,2"])
+    assert swept == ["++method.domain='1e5',2", "++training.learning_rate=1e5,2"]
 
 
 def test_a_name_in_any_spelling_is_the_same_run() -> None:

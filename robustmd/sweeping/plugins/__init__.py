@@ -91,23 +91,19 @@ class RowsSweeper(Sweeper):
             UserError: no row has the values that were typed, or a value is an interval.
         """
         self._check()
-        parser = OverridesParser.create()
-        typed = {_key(o): o for o in parser.parse_overrides(list(arguments))}
+        typed = parsed(arguments)
         rows = self._rows
         if self._tune is not None:
             rows = [*rows, *drawn_rows(self._tune, len(self._names()))]
         check_sections(typed)
         choosing = [key for key in typed if any(key in row for row in rows)]
         chosen = _chosen(rows, {key: typed[key] for key in choosing}) or [{}]
-        params = [_param(key, value) for key, value in self._params.items() if key not in typed]
+        params = [setting(key, value) for key, value in self._params.items() if key not in typed]
         if self._leave_one_out and "data.unseen" not in typed:
             params.append(_each_unseen(self._names(), self.config.data.name))
-        swept = [
-            *parser.parse_overrides(params),
-            *(o for k, o in typed.items() if k not in choosing),
-        ]
-        grid = list(itertools.product(*map(_values, swept)))
-        in_rows = [[_written(key, value) for key, value in row.items()] for row in chosen]
+        swept = parsed(params) | {key: one for key, one in typed.items() if key not in choosing}
+        grid = list(itertools.product(*map(_values, swept.values())))
+        in_rows = [[setting(key, hydra_value(of)) for key, of in row.items()] for row in chosen]
         pairs = (
             itertools.product(in_rows, grid)
             if self._tune
@@ -154,6 +150,12 @@ def _plain(value: Any) -> Any:
     return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
+def parsed(arguments: Sequence[str]) -> dict[str, Override]:
+    """What was typed, by its key."""
+    found = OverridesParser.create().parse_overrides(list(arguments))
+    return {one.key_or_group: one for one in found}
+
+
 def check_sections(typed: Iterable[str]) -> None:
     """Refuse a misspelt key once, and not again for each run. Raises UserError."""
     for key in typed:
@@ -162,10 +164,6 @@ def check_sections(typed: Iterable[str]) -> None:
             allowed = [f"{section}.{one}" for one, _ in leaves_of(SECTIONS[section])]
             if key not in allowed:
                 raise UserError(unknown_key(key, allowed))
-
-
-def _key(override: Override) -> str:
-    return override.key_or_group
 
 
 def _chosen(rows: Sequence[Row], typed: Mapping[str, Override]) -> list[Row]:
@@ -198,11 +196,7 @@ def _values(override: Override) -> list[str]:
     return [f"{head}={value}" for value in override.sweep_string_iterator()]
 
 
-def _param(key: str, values: Any) -> str:
-    """`seed: "0,1,2"` is a sweep as it would be typed; what is no text is one value."""
-    written = values if isinstance(values, str) else hydra_value(values)
+def setting(key: str, value: Any) -> str:
+    """As it would be typed. Text is in Hydra's grammar already: "0,1,2" is a sweep."""
+    written = value if isinstance(value, str) else hydra_value(value)
     return f"{'++' if '.' in key else ''}{key}={written}"
-
-
-def _written(key: str, value: Any) -> str:
-    return f"{'++' if '.' in key else ''}{key}={hydra_value(value)}"

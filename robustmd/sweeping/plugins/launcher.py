@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any, ClassVar
@@ -85,23 +86,18 @@ class SideBySide(BasicLauncher):
         return config
 
 
-class _Job:
-    """The task, as a process of its own calls it with a config of Hydra's."""
-
-    def __init__(self, task: Any) -> None:
-        self._task = task
-
-    def __call__(self, composed: DictConfig) -> tuple[Any, list[Failure], int | None]:
-        """Returns the task's value, its failures, and an exit code where it means the sweep."""
-        setup_globals()
-        HydraConfig.instance().set_config(composed)
-        ours = [str(key) for key in composed if key != "hydra"]
-        self._task.failures.clear()
-        try:
-            value = self._task(OmegaConf.masked_copy(composed, ours))
-        except SystemExit as stop:
-            return None, self._task.failures, stop.code if isinstance(stop.code, int) else 1
-        return value, self._task.failures, None
+def _job(task: Any, composed: DictConfig) -> tuple[Any, list[Failure], int | None]:
+    """The task with a config of Hydra's, in a process of its own. Returns the task's value, its
+    failures, and an exit code where it means the sweep."""
+    setup_globals()
+    HydraConfig.instance().set_config(composed)
+    ours = [str(key) for key in composed if key != "hydra"]
+    task.failures.clear()
+    try:
+        value = task(OmegaConf.masked_copy(composed, ours))
+    except SystemExit as stop:
+        return None, task.failures, stop.code if isinstance(stop.code, int) else 1
+    return value, task.failures, None
 
 
 class _Sweep:
@@ -169,9 +165,9 @@ class _Sweep:
             return
         if place < len(self._workers) and not self._workers[place].is_alive:
             self._workers[place].close()
-            self._workers[place] = Worker(_Job(self._task), self._places[place])
+            self._workers[place] = Worker(partial(_job, self._task), self._places[place])
         elif place == len(self._workers):
-            self._workers.append(Worker(_Job(self._task), self._places[place]))
+            self._workers.append(Worker(partial(_job, self._task), self._places[place]))
         number = self._waiting.popleft()
         self._picture.started(number)
         self._workers[place].give(number, next(self._jobs))

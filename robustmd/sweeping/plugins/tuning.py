@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep
 from hydra.core.utils import JobStatus
-from hydra_plugins.robustmd import RowsSweeper, check_sections
+from hydra_plugins.robustmd import RowsSweeper, check_sections, parsed, setting
 from omegaconf import open_dict
 
 from robustmd.config import settings, validation
@@ -24,7 +23,7 @@ from robustmd.config.ranges import Tune
 from robustmd.errors import UserError
 from robustmd.extras import install, required
 from robustmd.runs.lock import held
-from robustmd.runs.rerun import command, hydra_value
+from robustmd.runs.rerun import command
 from robustmd.sweeping.draws import own_ranges
 from robustmd.sweeping.slots import slots
 
@@ -122,7 +121,7 @@ def _search() -> type[Search]:
 def _parted(arguments: list[str], method: str) -> tuple[list[str], dict[str, Tune]]:
     """What is the same in every trial, and key -> its range: those typed, or without any the
     method's own. Raises UserError."""
-    found = {one.key_or_group: one for one in OverridesParser.create().parse_overrides(arguments)}
+    found = parsed(arguments)
     check_sections(found)
     ranges = {}
     for key, one in found.items():
@@ -145,8 +144,5 @@ def _parted(arguments: list[str], method: str) -> tuple[list[str], dict[str, Tun
 
 
 def _written(values: Mapping[str, Any]) -> list[str]:
-    """A trial's values as overrides; text is in Hydra's grammar already."""
-    return [
-        f"{'++' if '.' in key else ''}{key}={one if isinstance(one, str) else hydra_value(one)}"
-        for key, one in values.items()
-    ]
+    """A trial's values as overrides."""
+    return [setting(key, value) for key, value in values.items()]
