@@ -1,10 +1,6 @@
-"""`robustmd planted --out report`: arguments and what they do. Light until it runs."""
+"""`robustmd planted --out report`: what it says of itself. Light until it runs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from robustmd.studies.command import Findings, Order, Study
+from robustmd.studies.command import Study
 
 WRITES = """\
 writes REPORT/planted/: suboptimality, excess and noise (PNG, PDF), planted.md and planted.csv (the
@@ -12,17 +8,8 @@ tables), and runs.csv (every run). docs/planted.md says what the numbers are and
 optimum comes from a solver with a certificate; exit code 1 if a run is below it. Minutes: one
 process a core.
 """
-
-
-def _load() -> Callable[[Order], Findings]:
-    from robustmd.studies.planted.study import find  # noqa: PLC0415
-
-    return find
-
-
 STUDY = Study(
     "planted",
-    _load,
     writes=WRITES,
     quick="15 iterations in place of 1,000 and the ends of each factor: to see that it works",
     quick_seeds=2,

@@ -1,10 +1,6 @@
-"""`robustmd theory --out report`: arguments and what they do. Light until it runs."""
+"""`robustmd theory --out report`: what it says of itself. Light until it runs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from robustmd.studies.command import Findings, Order, Study
+from robustmd.studies.command import Study
 
 WRITES = """\
 writes REPORT/theory/: the regret bound against the constant c (PNG, PDF, CSV), and the measured
@@ -12,17 +8,8 @@ convergence beside the proved rates (table in Markdown, LaTeX and CSV, figure in
 run's values in runs.csv). docs/theory.md says how to read them. Every L2 and KL run's regret is
 compared with its proved bound; exit code 1 if one exceeds it. Minutes: one process a core.
 """
-
-
-def _load() -> Callable[[Order], Findings]:
-    from robustmd.studies.theory.study import find  # noqa: PLC0415
-
-    return find
-
-
 STUDY = Study(
     "theory",
-    _load,
     writes=WRITES,
     quick="T up to 1,000 in place of 100,000: seconds, too short for the rates to show",
 )

@@ -3,8 +3,9 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from robustmd.commands import add_out, make_parser
@@ -37,14 +38,13 @@ class Findings:
 
 @dataclass(frozen=True)
 class Study:
-    """A command that writes `<out>/<name>/`.
+    """A command that writes `<out>/<name>/` what `find` of `robustmd.studies.<name>.study` found.
 
-    load: imports the study, which takes seconds: not for --help. writes: what it writes, for
-    --help. quick: what --quick changes, likewise. quick_seeds: how many seeds --quick takes.
+    writes: what it writes, for --help. quick: what --quick changes, likewise. quick_seeds: how many
+    seeds --quick takes.
     """
 
     name: str
-    load: Callable[[], Callable[[Order], Findings]]
     writes: str
     quick: str
     quick_seeds: int = 20
@@ -65,7 +65,8 @@ class Study:
         except OSError as error:
             raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from error
         workers = 1 if args.quick else os.cpu_count() or 1
-        found = self.load()(Order(range(number), args.quick, workers))
+        study = import_module(f"robustmd.studies.{self.name}.study")  # seconds: not for --help
+        found: Findings = study.find(Order(range(number), args.quick, workers))
         from robustmd.report.report import write  # noqa: PLC0415 - --help loads no matplotlib
 
         for name, content in found.files.items():
