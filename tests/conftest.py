@@ -125,16 +125,16 @@ class OutputsBuilder:
                 for d, v in values.items():
                     examples = sizes.get(d, 40) if t == iterations else 20
                     rows.append((t, t / 10, split, d, *v, examples))
-        with (path / "metrics.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            header = "iteration,seconds,split,domain,loss,accuracy,examples"
-            writer.writerow(header.split(","))
-            writer.writerows(rows)
-        with (path / "weights.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(["iteration", "domain", "weight", "batch_loss"])
-            train = {d: pair for d, pair in final["train"].items() if d not in unseen}
-            writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
+        header = "iteration,seconds,split,domain,loss,accuracy,examples"
+        _write_csv(path / "metrics.csv", header, rows)
+        train = {d: loss for d, (loss, _) in final["train"].items() if d not in unseen}
+        weights = [(10, d, 1 / len(train), loss) for d, loss in train.items()]
+        _write_csv(path / "weights.csv", "iteration,domain,weight,batch_loss", weights)
+
+
+def _write_csv(path: Path, header: str, rows: Iterable[Iterable[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([header.split(","), *rows])
 
 
 def summary_text(written: Any) -> str:
