@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from robustmd.errors import UserError
+from robustmd.errors import UserError, first_line
 from robustmd.extras import install, required
 from robustmd.runs.files import write_atomically
 from robustmd.training.pixels import normalised
@@ -68,8 +68,8 @@ def export(model: nn.Module, inputs: Inputs, kind: str, out: Path | None) -> Pat
                 f"{error.name} is not installed; {install(required('export'))}"
             ) from None
         except Exception as error:  # the exporter's own, of many kinds
-            line = str(error).strip().partition("\n")[0]
-            raise UserError(f"the model cannot be exported as {kind}: {line}") from None
+            words = f"the model cannot be exported as {kind}: {first_line(error)}"
+            raise UserError(words) from None
         for one in images:
             with torch.inference_mode():
                 wanted = whole(one).numpy()

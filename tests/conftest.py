@@ -70,12 +70,13 @@ class OutputsBuilder:
     ) -> Path:
         """One finished run.
 
-        `train` and `test` give each domain's final (loss, accuracy), `also` that of other splits, in
-        metrics.csv alone; `curve` the training losses of earlier measurements, evenly spaced from iteration 0, or `earlier` whole measurements, each
-        {split: {domain: (loss, accuracy)}}, evenly spaced without 0; `settings` the method's keys;
-        `training` changes training's; `extra` goes into summary.json last; `sizes` are the domains'
-        examples in either split, 40 where not given; on the test sets of the domains `constant`
-        one class is predicted; `unseen` of the domains were kept out of training.
+        `train` and `test` give each domain's final (loss, accuracy), `also` that of other splits,
+        in metrics.csv alone; `curve` the training losses of earlier measurements, evenly spaced
+        from iteration 0, or `earlier` whole measurements, each {split: {domain: (loss, accuracy)}},
+        evenly spaced without 0; `settings` the method's keys; `training` changes training's;
+        `extra` goes into summary.json last; `sizes` are the domains' examples in either split, 40
+        where not given; on the test sets of the domains `constant` one class is predicted; `unseen`
+        of the domains were kept out of training.
         """
         train = train or {"a": (0.5, 80.0), "b": (0.25, 90.0)}
         test = test or {domain: (loss + 0.1, acc - 5) for domain, (loss, acc) in train.items()}
@@ -126,16 +127,16 @@ class OutputsBuilder:
                 for d, v in values.items():
                     examples = sizes.get(d, 40) if t == iterations else 20
                     rows.append((t, t / 10, split, d, *v, examples))
-        with (path / "metrics.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            header = "iteration,seconds,split,domain,loss,accuracy,examples"
-            writer.writerow(header.split(","))
-            writer.writerows(rows)
-        with (path / "weights.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(["iteration", "domain", "weight", "batch_loss"])
-            train = {d: pair for d, pair in final["train"].items() if d not in unseen}
-            writer.writerows((10, d, 1 / len(train), loss) for d, (loss, _) in train.items())
+        header = "iteration,seconds,split,domain,loss,accuracy,examples"
+        _write_csv(path / "metrics.csv", header, rows)
+        train = {d: loss for d, (loss, _) in final["train"].items() if d not in unseen}
+        weights = [(10, d, 1 / len(train), loss) for d, loss in train.items()]
+        _write_csv(path / "weights.csv", "iteration,domain,weight,batch_loss", weights)
+
+
+def _write_csv(path: Path, header: str, rows: Iterable[Iterable[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([header.split(","), *rows])
 
 
 def summary_text(written: Any) -> str:

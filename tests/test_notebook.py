@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 from scipy.special import softmax
-from tiny import composed, rows, synthetic_domains
+from tiny import TINY, composed, rows, synthetic_domains
 
 import robustmd
 from robustmd import cli
@@ -21,7 +21,6 @@ from robustmd.domains import DomainSet
 from robustmd.domains.sheet import draw_sheet
 from robustmd.errors import UserError
 
-TINY = ["backbone.width=0.05", "training.batch_size=20", "runtime.device=cpu", "runtime.threads=1"]
 SHORT = ["method=opt", "data=digits_mini", "training.iterations=4", *TINY]
 
 

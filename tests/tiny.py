@@ -25,6 +25,8 @@ from robustmd.training.learner import build_learner
 from robustmd.training.loop import Iterate, Parts
 from robustmd.training.pool import TrainingPool, resident_splits
 
+TINY = ["backbone.width=0.05", "training.batch_size=20", "runtime.device=cpu", "runtime.threads=1"]
+
 # An optimizer with all that it can have.
 ADAMW = [
     "training.optimizer=adamw",

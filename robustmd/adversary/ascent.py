@@ -132,17 +132,9 @@ class ExcessAscent(ProjectedAscent):
 
     reference: Tensor
 
-    def __init__(
-        self,
-        num_domains: int,
-        regularizer: Regularizer,
-        lam: float,
-        *,
-        reference: Sequence[float],
-        **ascent: Any,
-    ) -> None:
-        super().__init__(num_domains, regularizer, lam, **ascent)
-        best = arguments.one_per_domain("reference", reference, num_domains)
+    def __init__(self, *args: Any, reference: Sequence[float], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        best = arguments.one_per_domain("reference", reference, self.num_domains)
         self.register_buffer("reference", self.p.new_tensor(best), persistent=False)
 
     def _observe(self, losses: Tensor, present: Tensor | None) -> Tensor:

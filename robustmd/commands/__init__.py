@@ -45,6 +45,14 @@ def add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_outputs(parser: argparse.ArgumentParser, what: str = "folder with the runs") -> None:
+    """Adds OUTPUTS, `what` it is."""
+    default = Path("outputs")
+    parser.add_argument(
+        "outputs", type=Path, nargs="?", default=default, help=f"{what} (default: outputs)"
+    )
+
+
 def add_run(parser: argparse.ArgumentParser, keys: str = "") -> None:
     """Adds RUN_DIR, and after it key=value where `keys` says which."""
     parser.add_argument("run", metavar="RUN_DIR", help="outputs/<data>/<method>/<hash>/seed=<n>")

@@ -22,11 +22,6 @@ examples:
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run `robustmd bench`. Returns the exit code. Raises UserError."""
-    return _run(parser().parse_args(list(arguments)))
-
-
 def parser() -> argparse.ArgumentParser:
     parser = make_parser("bench", EPILOG)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the numbers as JSON")
@@ -36,8 +31,9 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(args: argparse.Namespace) -> int:
-    """Measures, prints, and writes the JSON file. Raises UserError."""
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, and write the JSON file. Returns the exit code. Raises UserError."""
+    args = parser().parse_args(arguments)
     if args.threads is not None and args.threads < 1:
         raise UserError(f"--threads {args.threads}: must be a whole number >= 1")
     if not DEVICE.holds(args.device):
@@ -54,8 +50,7 @@ def _run(args: argparse.Namespace) -> int:
         torch.set_num_threads(args.threads)
     device = choose_device(args.device)
     console = make_console()
-    effort = effort_for(device, quick=args.quick)
-    result = run_bench(device, effort, console.print)
+    result = run_bench(device, effort_for(device, quick=args.quick), console.print)
     if args.out is not None:
         try:
             args.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Print what the shell evaluates."""
-    shell = parser().parse_args(list(arguments)).shell
+    shell = parser().parse_args(arguments).shell
     print(argcomplete.shellcode(["robustmd"], shell=shell))  # noqa: T201
     return 0
 

@@ -36,7 +36,7 @@ examples:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd data`. Returns the exit code. Raises UserError."""
-    given = parser().parse_intermixed_args(list(arguments))
+    given = parser().parse_intermixed_args(arguments)
     name = given.words[0] if given.words and "=" not in given.words[0] else None
     overrides = given.words[0 if name is None else 1 :]
     for override in overrides:

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd explain`. Returns the exit code. Raises UserError."""
-    words = parser().parse_args(list(arguments)).words
+    words = parser().parse_args(arguments).words
     from robustmd.config import explained  # noqa: PLC0415 - not needed for --help
     from robustmd.config.settings import OPTIONS  # noqa: PLC0415
 

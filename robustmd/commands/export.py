@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the file and say where. Raises UserError."""
-    given = parser().parse_args(list(arguments))
+    given = parser().parse_args(arguments)
     from robustmd.trained_run import load_run  # noqa: PLC0415 - torch takes seconds: not for --help
 
     written = load_run(given.run).export(given.kind, given.out)

@@ -1,6 +1,4 @@
-"""`robustmd planted --out report`: arguments and what they do. Light until it runs."""
-
-from __future__ import annotations
+"""`robustmd planted --out report`: what it says of itself. Light until it runs."""
 
 from robustmd.studies.command import Study
 
@@ -10,7 +8,6 @@ tables), and runs.csv (every run). docs/planted.md says what the numbers are and
 optimum comes from a solver with a certificate; exit code 1 if a run is below it. Minutes: one
 process a core.
 """
-
 STUDY = Study(
     "planted",
     writes=WRITES,

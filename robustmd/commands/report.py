@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustmd.commands import add_out, make_parser
+from robustmd.commands import add_out, add_outputs, make_parser
 from robustmd.report.estimate import SPREADS
 
 EPILOG = """\
@@ -26,20 +26,9 @@ examples:
 SELECT = ("final", "last5", "best-val")  # report.selection says the same, and loads numpy
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run `robustmd report`. Returns the exit code. Raises UserError."""
-    return _run(parser().parse_args(list(arguments)))
-
-
 def parser() -> argparse.ArgumentParser:
     parser = make_parser("report", EPILOG)
-    parser.add_argument(
-        "outputs",
-        type=Path,
-        nargs="?",
-        default=Path("outputs"),
-        help="folder with the runs (default: outputs)",
-    )
+    add_outputs(parser)
     add_out(parser)
     parser.add_argument("--data", metavar="NAME", help="report on this data set only")
     parser.add_argument(
@@ -91,8 +80,9 @@ def _best_by(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
-def _run(args: argparse.Namespace) -> int:
-    """Writes the report and prints its summary; 0 when done. Raises `UserError`."""
+def main(arguments: Sequence[str]) -> int:
+    """Write the report and print its summary. Returns the exit code. Raises UserError."""
+    args = parser().parse_args(arguments)
     # pandas and matplotlib take a second to load: not for --help
     from robustmd.metrics import BestBy  # noqa: PLC0415
     from robustmd.report.report import write_comparison, write_report  # noqa: PLC0415

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustmd.commands import make_parser
+from robustmd.commands import add_outputs, make_parser
 from robustmd.errors import UserError, printable
 from robustmd.runs import rerun
 from robustmd.runs.listing import Listed, differences, list_runs, publish, remove
@@ -30,20 +30,9 @@ COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run `robustmd runs`. Returns the exit code. Raises UserError."""
-    return _run(parser().parse_args(list(arguments)))
-
-
 def parser() -> argparse.ArgumentParser:
     parser = make_parser("runs", EPILOG)
-    parser.add_argument(
-        "outputs",
-        type=Path,
-        nargs="?",
-        default=Path("outputs"),
-        help="folder with the runs (default: outputs)",
-    )
+    add_outputs(parser)
     parser.add_argument(
         "--failed",
         action="store_true",
@@ -67,9 +56,10 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(args: argparse.Namespace) -> int:
-    """Lists, prints commands, cleans or publishes; 0 when done, 1 where a command is not known or a
-    run could not be removed. Raises `UserError`."""
+def main(arguments: Sequence[str]) -> int:
+    """List, print commands, clean or publish. Returns 0, or 1 where a command is not known or a run
+    could not be removed. Raises UserError."""
+    args = parser().parse_args(arguments)
     if args.publish is not None:
         count, size = publish(args.outputs, args.publish)
         _say(f"{args.publish}: records of {count} finished runs, {size / 1e6:.2f} MB")

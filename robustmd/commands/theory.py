@@ -1,6 +1,4 @@
-"""`robustmd theory --out report`: arguments and what they do. Light until it runs."""
-
-from __future__ import annotations
+"""`robustmd theory --out report`: what it says of itself. Light until it runs."""
 
 from robustmd.studies.command import Study
 
@@ -10,7 +8,6 @@ convergence beside the proved rates (table in Markdown, LaTeX and CSV, figure in
 run's values in runs.csv). docs/theory.md says how to read them. Every L2 and KL run's regret is
 compared with its proved bound; exit code 1 if one exceeds it. Minutes: one process a core.
 """
-
 STUDY = Study(
     "theory",
     writes=WRITES,

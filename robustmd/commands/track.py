@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from robustmd.commands import make_parser
+from robustmd.commands import add_outputs, make_parser
 from robustmd.errors import printable
 
 EPILOG = """\
@@ -20,13 +19,7 @@ example: robustmd track outputs --to tensorboard,mlflow,wandb --model
 
 def parser() -> argparse.ArgumentParser:
     parser = make_parser("track", EPILOG)
-    parser.add_argument(
-        "outputs",
-        type=Path,
-        nargs="?",
-        default=Path("outputs"),
-        help="folder with the runs, or one run's (default: outputs)",
-    )
+    add_outputs(parser, "folder with the runs, or one run's")
     parser.add_argument("--to", required=True, metavar="NAMES", help="the trackers")
     parser.add_argument("--model", action="store_true", help="the final models' files too")
     return parser
@@ -34,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd track`. Returns 0, or 1 where a run could not be sent. Raises UserError."""
-    given = parser().parse_args(list(arguments))
+    given = parser().parse_args(arguments)
     # torch and pandas take seconds to load: not for --help
     from robustmd.runs.reader import collect  # noqa: PLC0415
     from robustmd.runs.writer import RunDirectory  # noqa: PLC0415

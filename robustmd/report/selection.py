@@ -200,5 +200,5 @@ def further_metrics(summary: Mapping[str, Any]) -> list[Metric]:
         if isinstance(unit, str) and better in ("smaller", "larger") and decimals in range(7):
             # `of` is not looked at: a report measures nothing
             like = replace(METRICS["loss"], name=clean(name), unit=clean(unit))
-            metrics.append(replace(like, better=better, decimals=int(decimals)))
+            metrics.append(replace(like, better=better, decimals=int(decimals or 0)))
     return metrics

@@ -1,8 +1,9 @@
-"""Every rule of the adversary, for the properties that all must have."""
+"""Every rule of the adversary, for the properties that all must have, and vectors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
+import torch
 
 from robustmd.adversary import (
     FAMO,
@@ -27,6 +28,11 @@ from robustmd.adversary import (
     UncertaintyWeights,
     VarianceRisk,
 )
+
+
+def vector(values: Sequence[float]) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
 
 K = 4
 PRIOR = [0.4, 0.3, 0.2, 0.1]

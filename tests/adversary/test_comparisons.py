@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from adversary.conftest import vector
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,10 +35,6 @@ F = [0.9, 0.7, 1.4]
 Q = [0.3, 0.5, 0.2]
 LOSSES = torch.rand(200, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 3
 LOSS = st.floats(0, 20)
-
-
-def vector(values):
-    return torch.tensor(values, dtype=torch.float64)
 
 
 def answer(rule, losses):
@@ -74,21 +71,6 @@ def test_group_dros_weights_are_those_of_the_authors_code(adjustment, published)
     assert rule.p.tolist() == pytest.approx(published, rel=2e-7)
 
 
-def test_group_dro_weighs_the_batch_it_has_seen():
-    """Line 6 of Algorithm 1 takes the q of line 5: the step's weights know the step's losses."""
-    rule = GroupDRO(2, eta=1.0)
-    play = rule.update(vector([1.0, 3.0]))
-    assert rule.weighs == "current"
-    assert float(play.payoff) == pytest.approx(float(rule.p @ vector([1.0, 3.0])))
-    assert rule.p.tolist() == pytest.approx([1 / (1 + math.e**2), 1 / (1 + math.e**-2)])
-
-
-def test_an_adjustment_favours_the_small_domain_and_0_needs_no_sizes():
-    rule = GroupDRO(2, eta=1.0, adjustment=1.0, sizes=[4, 10_000])
-    assert answer(rule, torch.ones(2))[0] > 0.5
-    assert torch.equal(answer(GroupDRO(2), torch.ones(2)), vector([0.5, 0.5]))
-
-
 # --- agnostic federated learning --------------------------------------------------------------
 
 
@@ -123,12 +105,6 @@ def test_tilted_weights_are_the_gradient_of_the_tilted_loss(tilt):
 
 
 # --- conditional value at risk and the k largest ----------------------------------------------
-
-
-def test_cvar_by_hand():
-    # Worst first: domain 2 (mass 0.2), 0 (0.3), 1 (0.5); α = 0.4 takes 0.2 and then 0.2 of the 0.3.
-    assert answer(CVaR(3, 0.4, prior=Q), vector(F)).tolist() == pytest.approx([0.5, 0, 0.5])
-    assert answer(CVaR(3, 1.0, prior=Q), vector(F)).tolist() == pytest.approx(Q, abs=1e-16)
 
 
 @given(losses=st.lists(LOSS, min_size=5, max_size=5), alpha=st.floats(0.01, 1))
@@ -169,15 +145,6 @@ def test_domains_of_equal_loss_share_the_last_place():
 # --- regret and optimism ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("regularizer", [L2, EntropicOT])
-def test_no_reference_is_opt(regularizer):
-    settings = {"total_steps": 200, "prior": Q}
-    opt = ProjectedAscent(3, regularizer(), 0.5, **settings)
-    excess = ExcessAscent(3, regularizer(), 0.5, reference=[0, 0, 0], **settings)
-    for losses in LOSSES:
-        assert torch.equal(answer(excess, losses), answer(opt, losses))
-
-
 def test_a_domain_of_noise_rules_opt_but_not_the_excess():
     """Domain 0 cannot be better than log 10; it is at its best, and domain 1 is not."""
     losses = vector([math.log(10), 0.4])
@@ -187,17 +154,19 @@ def test_a_domain_of_noise_rules_opt_but_not_the_excess():
     assert answer(excess, losses).tolist() == [0.0, 1.0]
 
 
-def test_the_regret_of_the_excess_is_on_the_excess():
-    reference = [0.2, 0.1, 0.4]
-    excess = ExcessAscent(3, L2(), 0.5, c=3.0, reference=reference)
-    opt = ProjectedAscent(3, L2(), 0.5, c=3.0)
+@pytest.mark.parametrize("regularizer", [L2, EntropicOT])
+def test_the_excess_is_played_and_scored_as_opt_plays_losses_of_that_size(regularizer):
+    reference, settings = [0.2, 0.1, 0.4], {"total_steps": 200, "prior": Q}
+    excess = ExcessAscent(3, regularizer(), 0.5, reference=reference, **settings)
+    opt = ProjectedAscent(3, regularizer(), 0.5, **settings)
     meters = RegretMeter.of(excess), RegretMeter.of(opt)
     for losses in LOSSES:
         meters[0].update(excess.update(losses))
         meters[1].update(opt.update(losses - vector(reference)))
-    assert meters[0].summary(excess) == meters[1].summary(opt)
-    bound = meters[0].summary(excess)["bound"]
-    assert meters[0].summary(excess)["measured"] <= bound
+        assert torch.equal(excess.p, opt.p)
+    found = meters[0].summary(excess)
+    assert found == meters[1].summary(opt)
+    assert found["bound"] is None or found["measured"] <= found["bound"]
 
 
 def test_optimism_by_hand():
@@ -239,11 +208,6 @@ def test_variance_weights_are_the_gradient_of_mean_and_variance(beta):
     assert torch.allclose(p, f.grad, rtol=1e-12, atol=1e-12)
     assert float(p.sum()) == pytest.approx(1, abs=1e-12)
     assert torch.equal(p, Fixed(3).p) == (beta == 0)
-
-
-def test_a_domain_far_below_the_mean_has_a_negative_weight():
-    p = answer(VarianceRisk(2, 10.0), vector([0.0, 0.2]))  # 0.1 below the mean, 1/(2β) = 0.05
-    assert p.tolist() == pytest.approx([-0.5, 1.5])
 
 
 # --- balanced losses --------------------------------------------------------------------------
@@ -314,11 +278,11 @@ def test_famos_weights_are_those_of_the_authors_code():
 
 
 def test_famo_takes_adams_steps():
-    """The same over 200 batches, re-derived with torch's own softmax, autograd and Adam."""
+    """The same over 60 batches, re-derived with torch's own softmax, autograd and Adam."""
     rule = FAMO(3, eta=0.05, gamma=0.01)
     logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     adam = torch.optim.Adam([logits], lr=0.05, weight_decay=0.01)
-    for before, losses in zip([None, *LOSSES], LOSSES, strict=False):
+    for before, losses in zip([None, *LOSSES], LOSSES[:60], strict=False):
         if before is not None:
             fallen = ((before + 1e-8) / (losses + 1e-8)).log()
             adam.zero_grad()

@@ -39,7 +39,7 @@ def project(v):
     return project_simplex(torch.tensor(v, dtype=torch.float64))
 
 
-@settings(max_examples=2000)
+@settings(max_examples=300)
 @given(vectors(any_size))
 def test_it_equals_an_active_set_solution_in_exact_arithmetic(v):
     assert np.abs(project(v).numpy() - exact_projection(v)).max() < 1e-14
@@ -59,7 +59,7 @@ def test_kkt_conditions_over_thousands_of_random_inputs():
             assert (v - tau).where(p == 0, -torch.inf).max() <= 1e-13 * max(1, scale)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(vectors(moderate), moderate)
 def test_a_constant_shift_changes_nothing(v, shift):
     x = torch.tensor(v, dtype=torch.float64)

@@ -4,6 +4,7 @@ import numpy as np
 import ot
 import pytest
 import torch
+from adversary.conftest import HOLED, vector
 
 from robustmd.adversary import EntropicOT, ProjectedAscent
 
@@ -11,10 +12,6 @@ COST = np.array([[0, 1, 2, 0.3], [0.5, 0, 1, 0.7], [1, 1.5, 0, 0.2], [0.1, 0.9, 
 UNIT = 1 - np.eye(4)
 Q = np.array([0.4, 0.3, 0.2, 0.1])
 EPS = 1e-6
-
-
-def vector(values):
-    return torch.tensor(values, dtype=torch.float64)
 
 
 def plan(regularizer, cost, p, q):
@@ -38,7 +35,7 @@ def test_value_and_plan_agree_with_pot(cost, nu, p):
 
 
 def test_a_holed_prior_agrees_with_pot_on_its_support():
-    q, p = np.array([0.5, 0.0, 0.3, 0.2]), [0.1, 0.2, 0.3, 0.4]
+    q, p = np.array(HOLED), [0.1, 0.2, 0.3, 0.4]
     inside, on = np.array(p) * (1 - EPS) + EPS / 4, q > 0
     regularizer = EntropicOT(cost=COST.tolist(), nu=2.0, sweeps=2000)
     theirs = ot.sinkhorn(inside, q[on], COST[:, on], reg=0.5, method="sinkhorn_log", stopThr=1e-15)
@@ -51,7 +48,7 @@ def test_a_holed_prior_agrees_with_pot_on_its_support():
 
 @pytest.mark.parametrize("nu", [1e-9, 0.5, 4.0, 60.0])
 def test_the_closed_form_of_unit_costs_is_the_matrix_of_unit_costs(nu):
-    p, q, f = vector([0.1, 0.2, 0.7, 0.0]), vector([0.5, 0.0, 0.3, 0.2]), vector([3.0, 0, 1, 2])
+    p, q, f = vector([0.1, 0.2, 0.7, 0.0]), vector(HOLED), vector([3.0, 0, 1, 2])
     short, whole = EntropicOT(nu=nu), EntropicOT(UNIT.tolist(), nu=nu)
     for _ in range(3):  # from the last potentials
         ours, theirs = short.evaluate(f, p, q, 0.3), whole.evaluate(f, p, q, 0.3)
@@ -81,7 +78,7 @@ def test_ten_sweeps_are_enough_at_nu_1_and_the_error_says_when_not():
     bad.ascent_direction(zero, p, q, 1.0)
     assert good.marginal_error < 1e-8
     assert bad.marginal_error > 1e-3
-    for _ in range(3000):  # warm-started, the same ten sweeps get there
+    for _ in range(20):  # warm-started, the same ten sweeps get there
         bad.ascent_direction(zero, p, q, 1.0)
     assert bad.marginal_error < 1e-8
 
@@ -104,7 +101,7 @@ def test_potentials_do_not_drift_over_many_updates():
     for _ in range(50):
         regularizer.ascent_direction(f, p, q, 1.0)
     settled = regularizer.potential.clone()
-    for _ in range(2000):
+    for _ in range(500):
         regularizer.ascent_direction(f, p, q, 1.0)
     assert (regularizer.potential - settled).abs().max() < 1e-12
 

@@ -29,18 +29,6 @@ def state() -> OrderedDict[str, torch.Tensor]:
 
 
 @pytest.fixture
-def one_line() -> Callable[..., None]:
-    def check(error, *words: str) -> None:
-        text = str(error.value)
-        assert "\n" not in text
-        assert len(text) < 600
-        for word in words:
-            assert word in text
-
-    return check
-
-
-@pytest.fixture
 def save(tmp_path: Path) -> Callable[[object], WeightsFile]:
     def write(content: object) -> WeightsFile:
         path = tmp_path / "weights.pth"

@@ -71,16 +71,6 @@ def test_check_reads_all_prepared_arrays(photos: Path, tmp_path: Path, data) -> 
     assert data("--check")[0] == 2
 
 
-def test_help_loads_neither_torch_nor_hydra_nor_numpy() -> None:
-    code = (
-        "import sys\nfrom robustmd.cli import main\n"
-        "try: main(['data', '--help'])\nexcept SystemExit: pass\n"
-        "print([m for m in ('torch','hydra','matplotlib','numpy') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
 def test_a_real_process_needs_no_torch_and_ends_with_0(
     tmp_path: Path, prepared_cache: Path
 ) -> None:

@@ -9,6 +9,7 @@ from faults.tries import SETTINGS
 from rich.console import Console
 from tiny import composed_into, synthetic_domains
 
+from robustmd.errors import UserError
 from robustmd.training import evaluation, reproduction, session
 from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
@@ -20,18 +21,23 @@ Train = Callable[..., Outcome]
 def train() -> Iterator[Train]:
     """Trains in this process on tiny domains, which every command loads; returns the outcome."""
     domains = synthetic_domains()
-    modules = (run_module, evaluation, reproduction)
-    before = [module.load_domains for module in modules]
-    for module in modules:
-        module.load_domains = lambda config, say: domains  # type: ignore[assignment]
 
     def go(outputs: Path, *overrides: str) -> Outcome:
         config = composed_into(outputs, *SETTINGS, *overrides)
         return run_module.run(config, Console(file=io.StringIO()), [*SETTINGS, *overrides])
 
-    yield go
-    for module, load in zip(modules, before, strict=True):
-        module.load_domains = load
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (run_module, evaluation, reproduction):
+            patch.setattr(module, "load_domains", lambda config, say: domains)
+        yield go
+
+
+def refused(train: Train, outputs: Path, *overrides: str) -> str:
+    """The one line that ends it."""
+    with pytest.raises(UserError) as error:
+        train(outputs, "method=opt", *overrides)
+    (line,) = str(error.value).splitlines()
+    return line
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +57,9 @@ def cut_off(train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
         raise Killed
 
     outputs = tmp_path_factory.mktemp("cut_off") / "outputs"
-    before, session.Session._finish = session.Session._finish, dying  # type: ignore[method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session.Session, "_finish", dying)
         with pytest.raises(Killed):
             train(outputs, "method=opt")
-    finally:
-        session.Session._finish = before  # type: ignore[method-assign]
     (directory,) = outputs.glob("*/*/*/seed=0")
     return directory

@@ -9,22 +9,14 @@ from pathlib import Path
 
 import pytest
 from rich.table import Table
+from tiny import TINY
 
 from robustmd import cli
 from robustmd.console import make_console, steady_streams
 from robustmd.runs.listing import list_runs
 
 COMMAND = [sys.executable, "-m", "robustmd", "train"]
-TINY = [
-    "backbone.width=0.05",
-    "training.batch_size=20",
-    "training.iterations=30",
-    "evaluation.every=15",
-    "evaluation.examples=40",
-    "evaluation.predictions=false",
-    "runtime.device=cpu",
-    "runtime.threads=1",
-]
+SHORT = [*TINY, "training.iterations=30", "evaluation.every=15", "evaluation.examples=40"]
 
 
 def statuses(folder: Path) -> list[str]:
@@ -40,7 +32,7 @@ def test_a_sweep_outlives_its_reader(tmp_path: Path, prepared_cache: Path) -> No
         "TMPDIR": str(tmp_path / "nowhere"),
     }
     process = subprocess.Popen(
-        [*COMMAND, "-m", "seed=0,1", "jobs=2", *TINY],
+        [*COMMAND, "-m", "seed=0,1", "jobs=2", *SHORT],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
@@ -67,7 +59,7 @@ def test_a_run_outlives_its_terminal_where_sighup_is_ignored(
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.chdir(tmp_path)
         os.environ |= {"TERM": "dumb", "ROBUSTMD_CACHE": str(prepared_cache)}
-        os.execv(COMMAND[0], [*COMMAND, *TINY])
+        os.execv(COMMAND[0], [*COMMAND, *SHORT])
     said = b""
     while b"iteration 0/30" not in said:
         said += os.read(terminal, 1000)

@@ -7,15 +7,14 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from faults.conftest import Train
+from faults.conftest import Train, refused
 from faults.faulty_os import FaultyOS
 from faults.tries import differences
 
-from robustmd.errors import UserError
 from robustmd.runs import files
 from robustmd.runs.listing import list_runs
 from robustmd.training import session
@@ -39,13 +38,6 @@ def small_disk(tmp_path: Path, cut_off: Path) -> Iterator[Path]:
         pytest.skip("no file system can be mounted here")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
-
-
-def refused(train: Train, outputs: Path) -> str:
-    with pytest.raises(UserError) as error:
-        train(outputs, "method=opt")
-    assert len(str(error.value).splitlines()) == 1
-    return str(error.value)
 
 
 def test_a_file_system_that_fills_up(
@@ -77,43 +69,39 @@ def test_a_read_only_file_system(
     assert differences(train(small_disk / "outputs", "method=opt").directory, finished) == []
 
 
-def test_a_disk_that_becomes_read_only_under_way(
-    train: Train, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class ReadOnly(FaultyOS):
+    def fdopen(self, descriptor: int, mode: str) -> io.BufferedWriter:
+        os.close(descriptor)
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [
+        (lambda _, patch: patch.setattr(files, "os", ReadOnly()), "csv: Read-only file system"),
+        (lambda outputs, _: shutil.rmtree(outputs), "No such file or directory"),
+    ],
+    ids=["read-only", "removed"],
+)
+def test_a_folder_that_cannot_be_written_any_more(
+    train: Train,
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[Path, pytest.MonkeyPatch], None],
+    words: str,
 ) -> None:
-    class ReadOnly(FaultyOS):
-        def fdopen(self, descriptor: int, mode: str) -> io.BufferedWriter:
-            os.close(descriptor)
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+    outputs, measure = tmp_path / "outputs", session.Session._measure
 
-    measure = session.Session._measure
-
-    def lock_up(self: session.Session) -> None:
+    def under_way(self: session.Session) -> None:
         if self.learner.iteration == 12:
-            monkeypatch.setattr(files, "os", ReadOnly())
+            happens(outputs, patch)
         measure(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(session.Session, "_measure", lock_up)
-        assert "metrics.csv: Read-only file system" in refused(train, tmp_path / "outputs")
-    monkeypatch.setattr(files, "os", os)
-    assert differences(train(tmp_path / "outputs", "method=opt").directory, finished) == []
-
-
-def test_a_folder_that_is_removed_under_way(
-    train: Train, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outputs = tmp_path / "outputs"
-    measure = session.Session._measure
-
-    def remove(self: session.Session) -> None:
-        if self.learner.iteration == 12:
-            shutil.rmtree(outputs)
-        measure(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session.Session, "_measure", remove)
-        assert "No such file or directory" in refused(train, outputs)
-    assert not outputs.exists()  # nothing half is left in its place
+        patch.setattr(session.Session, "_measure", under_way)
+        assert words in refused(train, outputs)
+    assert outputs.exists() == ("Read" in words)  # nothing half is left in the place of one removed
     assert differences(train(outputs, "method=opt").directory, finished) == []
 
 

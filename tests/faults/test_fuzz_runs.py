@@ -22,7 +22,7 @@ from robustmd.errors import UserError
 from robustmd.runs.listing import list_runs
 from robustmd.runs.reader import collect
 
-COUNTS = pytest.mark.parametrize("examples", [12, pytest.param(750, marks=pytest.mark.slow)])
+COUNTS = pytest.mark.parametrize("examples", [6, pytest.param(750, marks=pytest.mark.slow)])
 
 
 class Kind(NamedTuple):

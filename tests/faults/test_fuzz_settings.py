@@ -8,24 +8,13 @@ from hypothesis import strategies as st
 
 from robustmd.config import settings, validation
 from robustmd.config.identity import number_changing
+from robustmd.config.keys import all_keys
 from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
 
 GROUPS = ("data", "backbone", "method", "training", "evaluation", "runtime", "row", "experiment")
 KEYS = ["seed", "force", "resume", "method", "training", "paths", "data.name", "method.name"]
-KEYS += sorted(
-    {
-        f"{group}.{key}"
-        for group, options in settings.OPTIONS.items()
-        for schema in options.values()
-        for key, _ in settings.leaves_of(schema)
-    }
-    | {
-        f"{section}.{key}"
-        for section, schema in settings.SECTIONS.items()
-        for key, _ in settings.leaves_of(schema)
-    }
-)
+KEYS += sorted({key.name for key in all_keys()})
 OPTIONS = "opt even individual ot digits digits_mini folder alexnet demo default null none"
 WORDS = (
     "true null auto nan inf -inf 0 -1 1e400 1e-400 0,1 [] [0.5,0.5] [[0,1],[1,0]] {} {a:1} "

@@ -1,6 +1,5 @@
 """One try of a run in a process of its own, which may be killed, and a look at what it left."""
 
-import csv
 import io
 import json
 import os
@@ -16,7 +15,7 @@ import torch
 import torch._inductor  # what the first optimizer would load, in every process anew
 from faults.faulty_os import FaultyOS
 from rich.console import Console
-from tiny import composed_into
+from tiny import TINY, composed_into, rows
 
 from robustmd import cli
 from robustmd.config import settings
@@ -24,15 +23,12 @@ from robustmd.runs import checkpoints, files
 from robustmd.training import run as run_module
 
 SETTINGS = (
-    "backbone.width=0.05",
-    "training.batch_size=20",
+    *TINY,
     "training.iterations=30",
     "evaluation.every=6",
     "evaluation.examples=40",
     "logging.every=4",
     "checkpoint.every=3",
-    "runtime.device=cpu",
-    "runtime.threads=1",
 )
 
 
@@ -122,9 +118,8 @@ def with_keys(path: Path, **keys: object) -> None:
 
 def differences(run: Path, twin: Path) -> list[str]:
     """What a finished run has otherwise than its undisturbed twin; seconds and notes apart."""
-    found = [
-        name for name in (files.METRICS, files.WEIGHTS) if _rows(run, name) != _rows(twin, name)
-    ]
+    tables = (files.METRICS, files.WEIGHTS)
+    found = [name for name in tables if rows(run, name) != rows(twin, name)]
     ours, theirs = (json.loads((path / files.SUMMARY).read_text()) for path in (run, twin))
     for summary in (ours, theirs):
         del summary["seconds"], summary["notes"]
@@ -143,11 +138,3 @@ def differences(run: Path, twin: Path) -> list[str]:
     if names[0] != names[1]:
         found.append(f"files {sorted(set(names[0]) ^ set(names[1]))}")
     return found
-
-
-def _rows(run: Path, name: str) -> list[dict[str, str]]:
-    with (run / name).open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    for row in rows:
-        row.pop("seconds", None)
-    return rows

@@ -15,7 +15,7 @@ from torch import nn
 from robustmd.backbones import head_of
 from robustmd.backbones.library import Pretrained
 from robustmd.config.paths import names_weights
-from robustmd.errors import UserError
+from robustmd.errors import UserError, first_line
 from robustmd.registry import BackboneFacts
 
 BLOCK_BYTES = 1 << 22
@@ -115,10 +115,8 @@ def _fitted(
     try:
         return backbone.fitted(state, facts)
     except Exception as error:  # over another model's weights a library may raise anything
-        line = str(error).strip().partition("\n")[0]
-        raise UserError(
-            f"backbone.weights={weights.path}: no state dict of this model ({line})"
-        ) from None
+        words = f"no state dict of this model ({first_line(error)})"
+        raise UserError(f"backbone.weights={weights.path}: {words}") from None
 
 
 def _sha256(path: Path, written: str) -> str:
@@ -147,7 +145,7 @@ def _read(path: Path) -> Mapping[str, torch.Tensor]:
             else:
                 state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # over bytes that are no state dict it may raise anything
-        reason = str(error).strip().partition("\n")[0][:100] or type(error).__name__
+        reason = first_line(error)[:100]
         raise UserError(f"backbone.weights={path}: no file of weights ({reason})") from None
     is_state = isinstance(state, Mapping) and all(
         isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in state.items()
