@@ -11,7 +11,7 @@ from robustmd.errors import UserError
 from robustmd.report import domains_table, run_list
 from robustmd.report.aggregate import Section, sections
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.fair import Fair, choices_sheet, fair
+from robustmd.report.fair import Fair, fair, fair_runs_sheet
 from robustmd.report.figures import FigureData
 from robustmd.report.front import Front, front, front_sheet
 from robustmd.report.missing import Missing, missing_runs, missing_sheet
@@ -84,7 +84,7 @@ class SectionReport:
             found["fair.md"] = self.fair.sheets
             found["fair.tex"] = self.fair.sheets[:2]
             found["fair.csv"] = self.fair.sheets[:1]
-            found["fair_choices.csv"] = [choices_sheet(self.fair)]
+            found["fair_runs.csv"] = [fair_runs_sheet(self.fair)]
             found["fair_paired.csv"] = [self.fair.paired]
         if self.front is not None:
             found["static_front.csv"] = [front_sheet(self.front)]

@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +57,9 @@ class Choice(NamedTuple):
 class Tuned:
     """One method's budget, and what it bought; `domain` is an individual model's.
 
-    `tries`: all its runs, see `_facts`; `configurations`: different ones of them, over all seeds;
-    `left_out`: seeds without a choice, and why.
+    `tries`: all its runs, see `_facts`, and what each says of its configuration, `said`;
+    `configurations`: different ones of them, over all seeds; `left_out`: seeds without a choice,
+    and why.
     """
 
     label: str
@@ -68,6 +70,11 @@ class Tuned:
     configurations: int
     choices: tuple[Choice, ...]
     left_out: tuple[str, ...]
+
+    @property
+    def chosen(self) -> set[Path]:
+        """The run directories that the seeds chose."""
+        return {choice.selected.run.path for choice in self.choices}
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +174,7 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
     run, (method, domain, prior) = pool["run"].iloc[0], pool["pool"].iloc[0]
     count, varying = pool["configuration"].nunique(), differing(pool["settings"])
     keys = [key for key in pool["configuration"].iloc[0] if key in varying]
+    pool = pool.assign(said=[clean(describe(one, keys)) for one in pool["settings"]])
     choices, left_out = [], []
     for seed, runs in pool.groupby("seed"):
         tried = runs[runs["was_tried"]].drop_duplicates("configuration")
@@ -178,8 +186,7 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
         else:
             of_equals = tried["configuration"].map(lambda one: str(sorted(one.items())))
             best = tried.loc[tried["loss"][of_equals.sort_values().index].idxmin()]
-            said = clean(describe(best["settings"], keys))
-            choices.append(Choice(best["selected"], said, float(best["loss"])))
+            choices.append(Choice(best["selected"], best["said"], float(best["loss"])))
     label = clean(run.label if prior is None else f"{run.label} prior={prior}")
     found = tuple(choices), tuple(left_out)
     return Tuned(label, method, domain, prior, pool, count, *found)
@@ -264,22 +271,27 @@ def unpaired_sheet(table: Table) -> Sheet:
     return Sheet("worst against mean, unpaired", columns, tuple(rows), caption)
 
 
-def choices_sheet(found: Fair) -> Sheet:
-    """For a CSV file, a row a method and seed: the run that was chosen, from how many, and its
-    values."""
+def fair_runs_sheet(found: Fair) -> Sheet:
+    """For a CSV file, a row for each run of the compared methods: its configuration, what its seed
+    chose by, whether that chose it, and its values; none of a run that diverged or did not end."""
     rows = [
         {
             "method": one.label,
-            "seed": choice.selected.run.seed,
-            "configuration": choice.configuration,
-            "of": one.configurations,
-            "worst_val_loss": choice.val_loss,
-            "path": choice.selected.run.place,
-            "iterations": " ".join(map(str, choice.selected.iterations("val"))),
-            **{column.name: column.of(choice.selected) for column in found.table.columns},
+            "seed": run.seed,
+            "configuration": said,
+            "worst_val_loss": None if selected is None else loss,
+            "chosen": "yes" if run.path in one.chosen else "no",
+            "status": run.status,
+            "path": run.place,
+            **{
+                column.name: None if selected is None else column.of(selected)
+                for column in found.table.columns
+            },
         }
         for one in found.budgets
         if one.domain is None
-        for choice in one.choices
+        for run, selected, said, loss in zip(
+            *(one.tries[name] for name in ("run", "selected", "said", "loss")), strict=True
+        )
     ]
-    return csv_sheet("choices of the fair protocol", rows)
+    return csv_sheet("runs of the fair protocol", rows)

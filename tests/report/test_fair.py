@@ -109,6 +109,21 @@ def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs,
     assert said.startswith("seed 4 is not in it: 1 of 2 configurations")
 
 
+def test_the_csv_file_has_every_run_and_no_values_of_one_that_diverged(outputs, written, csv_rows):
+    fill(outputs)
+    add(outputs, "opt", 3, 0.1, None, 10.0, settings={"lam": 1.0}, status="diverged")
+    add(outputs, "opt", 3, 0.2, 0.8, 80.0, settings={"lam": 0.1})
+    (path,) = (path for path in written().files if path.name == "fair_runs.csv")
+    rows = csv_rows(path)
+    assert (len(rows), len({row["path"] for row in rows})) == (14, 14)
+    (lost,) = (row for row in rows if row["status"] == "diverged")
+    assert (lost["chosen"], lost["worst_val_loss"], lost["worst_test_accuracy"]) == ("no", "", "")
+    for seed in range(4):
+        of_opt = [row for row in rows if (row["method"], row["seed"]) == ("opt", str(seed))]
+        (chosen,) = (row for row in of_opt if row["chosen"] == "yes")
+        assert float(chosen["worst_val_loss"]) == 0.8
+
+
 def test_a_smaller_budget_is_said_beside_the_row(outputs, fair_of):
     fill(outputs)
     for seed in range(3):
@@ -160,12 +175,13 @@ def test_it_is_on_the_pages_and_in_the_folder(outputs, written, csv_rows):
     fill(outputs)
     result = written()
     files = {path.name: path for path in result.files}
-    assert files.keys() > {"fair.md", "fair.tex", "fair.csv", "fair_choices.csv", "fair_paired.csv"}
+    assert files.keys() > {"fair.md", "fair.tex", "fair.csv", "fair_runs.csv", "fair_paired.csv"}
     budget = r"even & 2 & 6 & 0 & 18 & learning\_rate=0.1 (seed 0); learning"
     assert budget in files["fair.tex"].read_text("utf-8")
-    first, *others = csv_rows(files["fair_choices.csv"])
-    assert (first["path"], first["of"], len(others)) == ("toy/even/lr0.1/seed=0", "2", 5)
-    assert float(first["worst_val_loss"]) == 0.3
+    first, *others = csv_rows(files["fair_runs.csv"])
+    assert (first["path"], first["chosen"]) == ("toy/even/lr0.1/seed=0", "yes")
+    assert (first["configuration"], float(first["worst_val_loss"])) == ("learning_rate=0.1", 0.3)
+    assert (len(others), [row["chosen"] for row in others].count("yes")) == (11, 5)
     assert "### The fair protocol" in result.page.read_text("utf-8")
     html = result.html.read_text("utf-8")
     assert "<h3>The fair protocol</h3>" in html
