@@ -2,12 +2,16 @@
 
 import re
 import runpy
+import statistics
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+import robustmd
 from robustmd.config.identity import config_hash, identity_of, number_changing
 from robustmd.report.aggregate import Section, sections
+from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
 from robustmd.report.table import build_table
@@ -64,17 +68,51 @@ def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
         assert path.parent.name in map(config_hash, ways), path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/demo.md"])
-def test_differences_over_20_seeds_are_theirs(page):
+@pytest.mark.parametrize(
+    ("page", "study", "count"),
+    [
+        ("README.md", "demo_20_seeds", 9),
+        ("docs/demo.md", "demo_20_seeds", 9),
+        ("docs/demo.md", "demo_plateau", 2),
+    ],
+)
+def test_differences_over_20_seeds_are_theirs(page, study, count):
     text = (ROOT / page).read_text("utf-8")
-    compared = [one for section in tables("demo_20_seeds") for one in comparisons(section)]
-    assert len(compared) == 9
-    for one in compared:
+    compared = [one for section in tables(study) for one in comparisons(section)]
+    assert len(compared) >= count
+    for one in compared[:count]:
         decimals = 3 if one.quantity.kind == "loss" else 2
         shown = [f"{x:+.{decimals}f}" for x in (one.difference.mean, *one.difference.interval)]
         mean, low, high = (x.replace("-", "−") for x in shown)
         assert mean in text
         assert f"[{low}, {high}]" in text
+
+
+def test_numbers_that_chose_the_demos_rate_and_lambda_are_theirs():
+    text = (ROOT / "docs" / "demo.md").read_text("utf-8")
+    losses = defaultdict(list)
+    for run in robustmd.load_runs(PUBLISHED / "demo_recipe"):
+        last = run.metrics[run.metrics.iteration == run.metrics.iteration.max()]
+        name, lam = (run.config["method"].get(key) for key in ("name", "lam"))
+        rate = run.config["training"]["learning_rate"]
+        turned = run.config["data"]["name"] == "digits_rotated"
+        if name == "even" or (name == "opt" and rate == (0.3 if turned else 1)):
+            losses[turned, rate, lam].append(last[last.split == "val"].loss.max())
+    assert len(losses) == 2 * (4 + 5)
+    for values in losses.values():
+        assert f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}" in text
+
+
+def test_the_table_of_the_static_front_is_theirs():
+    text = (ROOT / "docs" / "fair.md").read_text("utf-8")
+    (section,) = tables("static_front")
+    found = front(section)
+    assert found
+    assert len(found.points) == 11
+    for one in found.against:
+        loss = next(g for g in found.learned if g.label == one.method).estimate(WORST_TRAIN_LOSS)
+        said = f"{one.mean_text} {one.interval_text} | {one.word}"
+        assert f"| {one.method} | {loss.mean:.3f} ± {loss.std:.3f} | {said} |" in text
 
 
 @pytest.mark.slow
