@@ -4,26 +4,46 @@ python scripts/fair_tables.py [outputs/published/fair]
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
+from robustmd.report.estimate import difference, holm, margin, sign_flip_p, word
+from robustmd.report.quantities import ACCURACY, LOSS
+
 RECORDS = Path(__file__).parent.parent / "outputs" / "published" / "fair"
-PAIR = ["method", "seed"]
+FAMILIES = ("digits_typed", "typed_turned", "typed_few", "handwritten_few")
+SEED = ["method", "seed"]
 ON_TEST = ["worst_test_accuracy", "mean_test_accuracy"]
 DECIMALS = {**dict.fromkeys(ON_TEST, 2), "worst_train_loss": 3}
 
 
-def chosen(family: Path) -> pd.DataFrame:
-    """The run of every method and seed with the smallest worst validation loss."""
+def read(family: Path) -> pd.DataFrame:
+    """Every run; `rate` and `own`, the method's own keys, are its configuration."""
     runs = pd.read_csv(family / "fair_runs.csv.gz")
-    return runs.loc[runs.groupby(PAIR, sort=False)["worst_val_loss"].idxmin()]
+    runs[["rate", "own"]] = runs["configuration"].str.extract(r"learning_rate=(\S+) ?(.*)")
+    return runs
+
+
+def chosen(runs: pd.DataFrame) -> pd.DataFrame:
+    """The run of every method and seed with the smallest worst validation loss."""
+    return runs.loc[runs.groupby(SEED, sort=False)["worst_val_loss"].idxmin()]
+
+
+def alone(runs: pd.DataFrame) -> pd.DataFrame:
+    """Those with their own keys at the defaults, and one of the five rates that all methods have:
+    most of a method's configurations have these own keys."""
+    default = runs.groupby("method")["own"].transform(lambda own: own.mode().iloc[0])
+    at_defaults = runs[runs["own"] == default]
+    shared = at_defaults.groupby("rate")["method"].nunique()
+    return at_defaults[at_defaults["rate"].isin(shared[shared == shared.max()].index)]
 
 
 def rows(family: Path) -> list[str]:
     """A Markdown row for each method, in the order of the report; * where none beats it in worst
     and mean test accuracy."""
-    values = chosen(family).groupby("method", sort=False)[[*DECIMALS]]
+    values = chosen(read(family)).groupby("method", sort=False)[[*DECIMALS]]
     mean, std = values.mean(), values.std()
     paired = pd.read_csv(family / "fair_paired.csv")
     both = mean[ON_TEST]
@@ -34,24 +54,63 @@ def rows(family: Path) -> list[str]:
         for name, decimals in DECIMALS.items():
             pair = mean.loc[method, name], std.loc[method, name]
             cells.append(" ± ".join(f"{value:.{decimals}f}" for value in pair))
-        cells += [difference(one) for one in paired[paired["method"] == method].itertuples()]
+        cells += [differs(one) for one in paired[paired["method"] == method].itertuples()]
         cells += [""] * (1 + 2 * len(DECIMALS) - len(cells))  # of even itself
         found.append(f"| {' | '.join(cells)} |")
     return found
 
 
-def difference(one: tuple) -> str:
-    """ "−0.045 [−0.059, −0.030] better"; without a word where it is undecided."""
+def differs(one: tuple) -> str:
+    """ "−0.045 [−0.059, −0.030] 0.009 better": Holm's p, and no word where it is undecided."""
     decimals = 3 if one.unit == "nats" else 2
     ends = [f"{x:+.{decimals}f}" for x in (one.difference, one.ci95_low, one.ci95_high)]
     mean, low, high = (text.replace("-", "−") for text in ends)
-    word = "" if one.verdict == "undecided" else f" **{one.verdict}**"
-    return f"{mean} [{low}, {high}]{word}"
+    p = f"{one.p_holm:.2f}" if one.p_holm >= 0.1 else f"{max(one.p_holm, 0.0001):.2g}"
+    return f"{mean} [{low}, {high}] {p}{said(one.verdict)}"
+
+
+def said(verdict: str) -> str:
+    return f" **{verdict}**" if verdict in ("better", "worse", "equivalent") else ""
+
+
+def alone_cells(family: Path) -> dict[str, list[str]]:
+    """method -> difference to even ± half of its 95 % interval, in worst training loss and worst
+    test accuracy, where the rate alone was chosen; Holm is over both and all methods."""
+    runs = chosen(alone(read(family))).set_index(SEED)
+    metrics = {"worst_train_loss": LOSS, "worst_test_accuracy": ACCURACY}
+    keys, found = [], []
+    for method in runs.index.unique("method").drop("even"):
+        for name in metrics:
+            keys.append((method, name))
+            found.append(list(runs.loc[method, name] - runs.loc["even", name]))
+    adjusted = holm([difference(pairs).p for pairs in found])
+    cells: dict[str, list[str]] = {}
+    for (method, name), pairs, p_holm in zip(keys, found, adjusted, strict=True):
+        metric, one = metrics[name], difference(pairs)
+        within = margin(metric, runs.loc["even", name].mean())
+        verdict = word(one, p_holm, sign_flip_p(pairs), within, better=metric.better)
+        decimals = 3 if metric is LOSS else 2
+        half = one.interval[1] - one.mean
+        text = f"{one.mean:+.{decimals}f} ± {half:.{decimals}f}".replace("-", "−")
+        text += said(verdict) if verdict != "equivalent" else ""
+        cells.setdefault(method, []).append(text)
+    return cells
+
+
+def alone_rows(families: Iterable[Path]) -> list[str]:
+    """A Markdown row for each method, two cells for each family."""
+    each = [alone_cells(family) for family in families]
+    return [
+        f"| {method} | {' | '.join(cell for cells in each for cell in cells[method])} |"
+        for method in each[0]
+    ]
 
 
 def main(records: Path) -> None:
-    for family in sorted(records.iterdir()):
+    families = [records / name for name in FAMILIES if (records / name).is_dir()]
+    for family in families:
         print(f"\n{family.name}", *rows(family), sep="\n")
+    print("\nlearning rate alone", *alone_rows(families), sep="\n")
 
 
 if __name__ == "__main__":

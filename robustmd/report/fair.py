@@ -273,7 +273,8 @@ def unpaired_sheet(table: Table) -> Sheet:
 
 def fair_runs_sheet(found: Fair) -> Sheet:
     """For a CSV file, a row for each run of the compared methods: its configuration, what its seed
-    chose by, whether that chose it, and its values; none of a run that diverged or did not end."""
+    chose by, whether that chose it, what made it, and its values; none of a run that diverged or did
+    not end."""
     rows = [
         {
             "method": one.label,
@@ -283,6 +284,8 @@ def fair_runs_sheet(found: Fair) -> Sheet:
             "chosen": "yes" if run.path in one.chosen else "no",
             "status": run.status,
             "path": run.place,
+            "git_commit": run.environment.get("git_commit"),
+            "seconds": total_seconds(run),
             **{
                 column.name: None if selected is None else column.of(selected)
                 for column in found.table.columns
