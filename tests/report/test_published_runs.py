@@ -14,6 +14,7 @@ from robustmd.report.aggregate import Section, sections
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
 from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
+from robustmd.report.selection import Selection
 from robustmd.report.table import build_table
 from robustmd.runs.files import CONFIG, ENVIRONMENT
 from robustmd.runs.reader import collect
@@ -23,8 +24,8 @@ ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "outputs" / "published"
 
 
-def tables(study: str) -> tuple[Section, ...]:
-    return sections(collect(PUBLISHED / study).runs)[0]
+def tables(study: str, selection: Selection | None = None) -> tuple[Section, ...]:
+    return sections(collect(PUBLISHED / study).runs, selection)[0]
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +70,18 @@ def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
 
 
 @pytest.mark.parametrize(
-    ("page", "study", "count"),
+    ("page", "study", "rule", "count"),
     [
-        ("README.md", "demo_20_seeds", 9),
-        ("docs/demo.md", "demo_20_seeds", 9),
-        ("docs/demo.md", "demo_plateau", 2),
+        ("README.md", "demo_20_seeds", "last5", 9),
+        ("docs/demo.md", "demo_20_seeds", "last5", 9),
+        ("docs/demo.md", "demo_20_seeds", "final", 9),
+        ("docs/demo.md", "demo_plateau", "last5", 2),
     ],
 )
-def test_differences_over_20_seeds_are_theirs(page, study, count):
+def test_differences_over_20_seeds_are_theirs(page, study, rule, count):
     text = (ROOT / page).read_text("utf-8")
-    compared = [one for section in tables(study) for one in comparisons(section)]
+    found = tables(study, Selection(rule))
+    compared = [one for section in found for one in comparisons(section)]
     assert len(compared) >= count
     for one in compared[:count]:
         decimals = 3 if one.quantity.kind == "loss" else 2
