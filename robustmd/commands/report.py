@@ -19,7 +19,7 @@ and what is missing with the command that would run it. What the numbers mean: d
 examples:
   robustmd report outputs --out report
   robustmd report outputs --data digits --spread ci95
-  robustmd report outputs --select final
+  robustmd report outputs --experiment demo --select final
   robustmd report outputs --baseline erm
   robustmd report --compare outputs_old outputs_new
 """
@@ -31,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
     add_outputs(parser)
     add_out(parser)
     parser.add_argument("--data", metavar="NAME", help="report on this data set only")
+    parser.add_argument(
+        "--experiment", metavar="NAME", help="report on runs made for this preset only"
+    )
     parser.add_argument(
         "--select",
         choices=SELECT,
@@ -99,6 +102,7 @@ def main(arguments: Sequence[str]) -> int:
         args.outputs,
         args.out,
         args.data,
+        args.experiment,
         selection=selection,
         spread=args.spread,
         baseline=args.baseline,

@@ -22,7 +22,7 @@ from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.report.table import Table, build_table
 from robustmd.runs.reader import Collection, collect
-from robustmd.runs.run import Problem
+from robustmd.runs.run import Problem, Run
 
 LEFT_OUT = {
     "run": "run left out",
@@ -143,6 +143,7 @@ def make_report(
     outputs: Path,
     out: Path,
     data: str | None,
+    experiment: str | None = None,
     *,
     selection: Selection,
     spread: SpreadKind,
@@ -150,11 +151,19 @@ def make_report(
 ) -> Report:
     """All numbers of a report; writes nothing. Raises `UserError` without a finished run, or
     without one of `baseline`."""
+
+    def is_asked(run: Run | None) -> bool:
+        is_other = run is not None and (
+            data not in (None, run.data) or experiment not in (None, run.experiment)
+        )
+        return not is_other
+
     collection = collect(outputs)
-    chosen = [run for run in collection.runs if data is None or run.data == data]
-    found, left_out = sections(chosen, selection, collection.problems)
+    chosen = [*filter(is_asked, collection.runs)]
+    unfinished = [problem for problem in collection.problems if is_asked(problem.run)]
+    found, left_out = sections(chosen, selection, unfinished)
     if not found:
-        raise UserError(_nothing(collection, left_out, outputs, data))
+        raise UserError(_nothing(collection, left_out, outputs, data, experiment))
     there = sorted({clean(group.method) for section in found for group in section.groups})
     if baseline is not None and clean(baseline) not in there:
         raise UserError(
@@ -162,11 +171,7 @@ def make_report(
             f"{', '.join(there)}"
         )
     found = tuple(replace(section, asked=baseline, spread=spread) for section in found)
-    problems = tuple(
-        problem
-        for problem in sorted((*collection.problems, *left_out), key=lambda one: one.path)
-        if data is None or problem.run is None or problem.run.data == data
-    )
+    problems = tuple(sorted((*unfinished, *left_out), key=lambda one: one.path))
     made = tuple(map(report_on, found))
     return Report(collection.outputs, out, made, domains_table.leave_one_out(found), problems)
 
@@ -188,12 +193,22 @@ def report_on(section: Section) -> SectionReport:
 
 
 def _nothing(
-    collection: Collection, left_out: Sequence[Problem], outputs: Path, data: str | None
+    collection: Collection,
+    left_out: Sequence[Problem],
+    outputs: Path,
+    data: str | None,
+    experiment: str | None,
 ) -> str:
     """Why there is no report."""
     if collection.runs and not left_out:
-        names = ", ".join(sorted({clean(run.data) for run in collection.runs}))
-        return f"--data {data}: {outputs} has no finished run of it; there are runs of: {names}"
+        asked = {"--data": data, "--experiment": experiment}
+        said = " ".join(f"{flag} {name}" for flag, name in asked.items() if name is not None)
+        there = {
+            f"{run.data} ({run.experiment})" if run.experiment else run.data
+            for run in collection.runs
+        }
+        names = ", ".join(sorted(map(clean, there)))
+        return f"{said}: {outputs} has no finished run of it; there are runs of: {names}"
     problems = [*left_out, *collection.problems]
     found = "no runs in it"
     if problems:

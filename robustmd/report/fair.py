@@ -44,13 +44,10 @@ SHARED = (
 
 
 class Choice(NamedTuple):
-    """What one seed measures a method by. `val_loss`: max_k f_k on the validation split [nats], the
-    smallest of the method's configurations at this seed; `configuration`: "learning_rate=0.02 λ=1".
-    """
+    """What one seed measures a method by. `configuration`: "learning_rate=0.02 λ=1"."""
 
     selected: Selected
     configuration: str
-    val_loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +183,7 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
         else:
             of_equals = tried["configuration"].map(lambda one: str(sorted(one.items())))
             best = tried.loc[tried["loss"][of_equals.sort_values().index].idxmin()]
-            choices.append(Choice(best["selected"], best["said"], float(best["loss"])))
+            choices.append(Choice(best["selected"], best["said"]))
     label = clean(run.label if prior is None else f"{run.label} prior={prior}")
     found = tuple(choices), tuple(left_out)
     return Tuned(label, method, domain, prior, pool, count, *found)
@@ -203,7 +200,7 @@ def _group(one: Tuned, ground: Settings, most: int) -> Group:
 
 
 def budget_sheet(found: Fair) -> Sheet:
-    """A row a method: what it cost, and what each seed chose."""
+    """One row for each method: what it cost, and what each seed chose."""
 
     def seconds(one: Tuned) -> str:
         is_complete = all("total" in run.seconds for run in one.tries["run"])
@@ -249,8 +246,8 @@ def chosen_text(one: Tuned) -> str:
 
 
 def unpaired_sheet(table: Table) -> Sheet:
-    """A row a method, by the mean over its seeds, whichever they are: the worst and the mean over
-    the domains on test, and which rows are at least as good in both and better in one."""
+    """One row for each method, by the mean over its seeds, whichever they are: the worst and the
+    mean over the domains on test, and which rows are at least as good in both and better in one."""
     loss = table.section.loss
     both = [one.measured_by(loss) for one in (WORST_TEST_ACCURACY, MEAN_TEST_ACCURACY)]
     shown = table.sheet.arranged(["method", *(f"{one.name}_mean" for one in both), "n"])
@@ -272,9 +269,9 @@ def unpaired_sheet(table: Table) -> Sheet:
 
 
 def fair_runs_sheet(found: Fair) -> Sheet:
-    """For a CSV file, a row for each run of the compared methods: its configuration, what its seed
-    chose by, whether that chose it, what made it, and its values; none of a run that diverged or did
-    not end."""
+    """For a CSV file, one row for each run of the compared methods: its configuration, what its
+    seed chose by, whether that chose it, what made it, and its values; none of a run that diverged
+    or did not end."""
     rows = [
         {
             "method": one.label,

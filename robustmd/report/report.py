@@ -28,6 +28,7 @@ def write_report(
     outputs: Path,
     out: Path,
     data: str | None = None,
+    experiment: str | None = None,
     *,
     selection: Selection | None = None,
     spread: SpreadKind = "std",
@@ -42,6 +43,7 @@ def write_report(
         outputs: folder of run directories.
         out: folder of the report; made where it is not there.
         data: only this data set.
+        experiment: only the runs that were made for this preset.
         selection: which measurements the numbers are of, for every row.
         spread: what stands behind ±.
         baseline: the method that the others are compared with; None: the first of even, erm,
@@ -51,7 +53,9 @@ def write_report(
         UserError: no finished run in `outputs`, none of `baseline`, or `out` cannot be written.
     """
     rule, earlier = selection or Selection(), _earlier_files(out)
-    report = make_report(outputs, out, data, selection=rule, spread=spread, baseline=baseline)
+    report = make_report(
+        outputs, out, data, experiment, selection=rule, spread=spread, baseline=baseline
+    )
     report = _without_own(report, earlier)
     written: list[Path] = []
     figures: dict[str, list[Drawing]] = {}

@@ -56,7 +56,6 @@ def test_each_seed_takes_the_smallest_worst_validation_loss_and_tests_choose_not
     fill(outputs)
     found = fair_of()
     even, opt = by_label(found)["even"], by_label(found)["opt"]
-    assert [choice.val_loss for choice in even.choices] == [0.3, 0.4, 0.4]
     chosen = [choice.configuration for choice in even.choices]
     assert chosen == ["learning_rate=0.1", "learning_rate=0.2", "learning_rate=0.2"]
     assert {choice.configuration for choice in opt.choices} == {"learning_rate=0.2 λ=0.1"}

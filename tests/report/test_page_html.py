@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from robustmd.errors import UserError
 from robustmd.report import figures, page
 from robustmd.report.figures import examples
 from robustmd.report.page import policy
@@ -147,6 +148,10 @@ def test_a_report_names_the_experiments_of_its_runs(outputs, written):
     said = "".join(Page(result.html.read_text("utf-8")).words)
     assert f"Experiments: table (runs: 1), {EVIL} (runs: 1), none (runs: 1)." in said
     assert re.search(r"\|\s*row\s*\|\s*experiment\s*\|", result.page.read_text("utf-8"))
+    only = written(experiment="table")
+    assert [run.method for section in only.sections for run in section.section.runs] == ["even"]
+    with pytest.raises(UserError, match=r"--experiment fair: .* there are runs of: .*\(table\)"):
+        written(experiment="fair")
 
 
 def test_every_link_leads_somewhere(report):
