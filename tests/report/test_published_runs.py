@@ -1,4 +1,4 @@
-"""The tables of README are those of the run records that are under version control."""
+"""The tables of README and docs are those of the run records that are under version control."""
 
 import re
 import runpy
@@ -6,14 +6,16 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import robustmd
 from robustmd.config.identity import config_hash, identity_of, number_changing
-from robustmd.report.aggregate import Section, sections
+from robustmd.report.aggregate import Group, Section, sections
+from robustmd.report.estimate import difference
 from robustmd.report.front import front
 from robustmd.report.paired import comparisons
-from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
+from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
 from robustmd.report.selection import Selection
 from robustmd.report.table import build_table
 from robustmd.runs.files import CONFIG, ENVIRONMENT
@@ -26,6 +28,11 @@ PUBLISHED = ROOT / "outputs" / "published"
 
 def tables(study: str, selection: Selection | None = None) -> tuple[Section, ...]:
     return sections(collect(PUBLISHED / study).runs, selection)[0]
+
+
+def only(study: str) -> Section:
+    (section,) = tables(study)
+    return section
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +115,7 @@ def test_numbers_that_chose_the_demos_rate_and_lambda_are_theirs():
 
 def test_the_table_of_the_static_front_is_theirs():
     text = (ROOT / "docs" / "fair.md").read_text("utf-8")
-    (section,) = tables("static_front")
-    found = front(section)
+    found = front(only("static_front"))
     assert found
     assert len(found.points) == 11
     for one in found.against:
@@ -129,11 +135,29 @@ def test_the_tables_of_lambda_are_theirs():
         assert rows in text
 
 
-def test_the_table_of_the_papers_digits_is_theirs():
+def spread_text(group: Group, quantity: Quantity) -> str:
+    found, decimals = group.estimate(quantity), 3 if quantity.kind == "loss" else 2
+    return f"{found.mean:.{decimals}f} ± {found.std:.{decimals}f}"
+
+
+def test_the_tables_of_the_papers_digits_and_of_lambda_are_theirs():
     text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
-    (section,) = tables("digits_table")
-    for group in section.groups:
-        loss = group.estimate(WORST_TRAIN_LOSS)
-        test = group.estimate(WORST_TEST_ACCURACY)
-        worst = f"{test.mean:.2f} ± {test.spread('std'):.2f}"
-        assert f"| {worst} | {loss.mean:.3f} ± {loss.spread('std'):.3f} |" in text
+    groups = [group for study in ("digits_table", "lambda_l2") for group in only(study).groups]
+    assert len(groups) == 7
+    for group in groups:
+        worst = [spread_text(group, one) for one in (WORST_TEST_ACCURACY, WORST_TRAIN_LOSS)]
+        assert f"| {worst[0]} | {worst[1]} |" in text
+        assert f"| {spread_text(group, Quantity('accuracy', 'test', 'mnist'))} |" in text
+
+
+def test_the_ratios_of_times_are_theirs():
+    text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+    groups = {group.method: group for group in only("running_time").groups}
+    seconds = {
+        method: np.array([run.seconds["training"] for run in group.runs])
+        for method, group in groups.items()
+    }
+    for method in ("opt", "ot", "oracle"):
+        found = difference(seconds[method] / seconds["even"])
+        low, high = found.interval
+        assert f"| {method} | {found.mean:.3f} [{low:.3f}, {high:.3f}] |" in text
