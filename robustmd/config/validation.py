@@ -10,7 +10,7 @@ from typing import NamedTuple
 from robustmd.config.ranges import ANYTHING, Allowed
 from robustmd.config.settings import OPTIONS, Config, Evaluation, leaves
 from robustmd.errors import UserError, listed
-from robustmd.metrics import BestBy
+from robustmd.metrics import MEASURED, BestBy
 from robustmd.registry import AUGMENTATIONS, LOSSES, METHODS, METRICS
 
 
@@ -74,7 +74,7 @@ def _check_best_by(evaluation: Evaluation) -> None:
         chosen = BestBy.of(evaluation.best_by)
     except ValueError as error:
         raise UserError(f"evaluation.best_by={evaluation.best_by}: {error}") from None
-    if chosen.metric not in ("loss", "accuracy", *evaluation.metrics):
+    if chosen.metric not in (*MEASURED, *evaluation.metrics):
         raise UserError(
             f"evaluation.best_by={chosen}: {chosen.metric} is not measured; add it with "
             f"evaluation.metrics=[{chosen.metric}]"

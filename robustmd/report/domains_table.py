@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from robustmd.metrics import MEASURED
 from robustmd.registry import Metric
 from robustmd.report.aggregate import Group, Section, folder_name, labelled, measured_as
 from robustmd.report.estimate import SPREAD_WORDS, csv_values, estimate, estimate_cell
@@ -16,7 +17,7 @@ from robustmd.report.selection import further_metrics
 from robustmd.report.settings_key import Settings
 from robustmd.report.sheet import Cell, Field, Sheet, csv_sheet, field, make_sheet
 from robustmd.report.table import Row, Table, spread_words
-from robustmd.runs.run import MEASURED, LossName
+from robustmd.runs.run import LossName
 
 AVERAGE = Quantity("accuracy", "test", over="mean", unseen=True)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from robustmd.metrics import worst, worst_tenth
+from robustmd.metrics import REDUCERS
 from robustmd.registry import METRICS, Metric
 from robustmd.report.estimate import is_percentage
 from robustmd.report.names import clean, is_many
@@ -13,8 +13,8 @@ from robustmd.report.selection import Selected
 from robustmd.runs.run import CROSS_ENTROPY, LossName, Run
 
 UNSEEN = "(unseen)"
-Over = Literal["worst", "worst tenth", "mean", "adjusted"]
-_WITHIN = {"worst": worst, "worst tenth": worst_tenth}  # taken within each measurement
+Over = Literal["worst", "worst_tenth", "mean", "adjusted"]
+MEANS = ("mean", "adjusted")  # over all domains; the others are taken within each measurement
 LOSS, ACCURACY = METRICS["loss"], METRICS["accuracy"]
 SHORT = {"accuracy": "acc"}  # in headings
 
@@ -27,7 +27,7 @@ class Quantity:
     that a mean over seeds is a mean of worst values: domains (80, 90) and (90, 80) give 80, not 85.
     With `over="mean"` each of the K domains counts 1/K, however many examples it has; with
     `over="adjusted"` domain k counts n_k/Σ_j n_j, n_k the size of its training set; with
-    `over="worst tenth"` each of the ⌈K/10⌉ worst, chosen within a run as the worst one is.
+    `over="worst_tenth"` each of the ⌈K/10⌉ worst, chosen within a run as the worst one is.
     None of them is over domains that were kept out of training, but where it is `unseen`: then all
     is of those.
     """
@@ -49,8 +49,8 @@ class Quantity:
         values = run.values(self.kind, self.split)
         if self.domain is not None:
             return float(values[:, run.places[self.domain]].mean())
-        if self.over in _WITHIN:
-            return float(_WITHIN[self.over](values, self.metric.better).mean())
+        if self.over not in MEANS:
+            return float(REDUCERS[self.over](values, self.metric.better).mean())
         counts = self._counts(run)
         products = (n * x for n, x in zip(counts, values.mean(axis=0), strict=True))
         return math.fsum(products) / sum(counts)
@@ -65,7 +65,7 @@ class Quantity:
         continuous. Of a mean: the example that changes it most."""
         if not is_percentage(self.metric):
             return 0.0
-        if self.domain is not None or self.over in _WITHIN:
+        if self.domain is not None or self.over not in MEANS:
             return 100.0 / run.examples(self.split, self.domain or run.worst_domain(self.split))
         counts = self._counts(run)
         pairs = zip(counts, run.run.domains, strict=True)
@@ -106,13 +106,13 @@ class Quantity:
     @property
     def where(self) -> str:
         """ "mnist", "worst", "mean", "sketch (unseen)"."""
-        name = self.over if self.domain is None else self.domain
+        name = self.over.replace("_", " ") if self.domain is None else self.domain
         return clean(f"{name} {UNSEEN}" if self.unseen else name)
 
     @property
     def name(self) -> str:
         """For a column of a CSV file: "worst_test_accuracy", "unseen_mnist_test_accuracy"."""
-        where = self.over.replace(" ", "_") if self.domain is None else self.domain
+        where = self.over if self.domain is None else self.domain
         return f"{'unseen_' if self.unseen else ''}{where}_{self.measure}"
 
 
@@ -121,7 +121,6 @@ WORST_TRAIN_ACCURACY = Quantity("accuracy", "train")
 WORST_TEST_ACCURACY = Quantity("accuracy", "test")
 MEAN_TEST_ACCURACY = Quantity("accuracy", "test", over="mean")
 ADJUSTED_TEST_ACCURACY = Quantity("accuracy", "test", over="adjusted")
-WORST_TENTH_TEST_ACCURACY = Quantity("accuracy", "test", over="worst tenth")
 # Of a domain, in the paper's order: loss_tr, acc_tr, acc_te.
 PAPERS = (WORST_TRAIN_LOSS, WORST_TRAIN_ACCURACY, WORST_TEST_ACCURACY)
 
@@ -151,5 +150,5 @@ def unseen_quantities(unseen: Sequence[str]) -> tuple[Quantity, ...]:
 def summary_quantities() -> tuple[Quantity, ...]:
     """What is shown of many domains: loss_tr, acc_tr, acc_te of the worst, the worst tenth and
     the mean."""
-    overs: tuple[Over, ...] = ("worst", "worst tenth", "mean")
+    overs: tuple[Over, ...] = ("worst", "worst_tenth", "mean")
     return tuple(replace(quantity, over=over) for over in overs for quantity in PAPERS)

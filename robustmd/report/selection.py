@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from robustmd.metrics import BestBy
+from robustmd.metrics import MEASURED, BestBy
 from robustmd.registry import METRICS, Metric
 from robustmd.report.names import clean
 from robustmd.runs import files
-from robustmd.runs.run import MEASURED, Run, Series
+from robustmd.runs.run import Run, Series
 from robustmd.runs.untrusted import Unreadable, read_table
 
 AVERAGED = "_averaged"  # ends the splits that a run measured W̄ on, the mean of its iterates

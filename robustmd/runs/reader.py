@@ -16,11 +16,11 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from robustmd.errors import UserError, listed
-from robustmd.metrics import worst
+from robustmd.metrics import MEASURED, worst
+from robustmd.registry import METRICS
 from robustmd.runs import files
 from robustmd.runs.run import (
     CROSS_ENTROPY,
-    MEASURED,
     Collection,
     Measurement,
     Problem,
@@ -282,8 +282,7 @@ def compare_with_summary(final: Final, run: Run) -> None:
     for split in REQUIRED_SPLITS:
         for name in names:
             values = [getattr(final[split][domain], name) for domain in domains]
-            of_worst = worst(values, "smaller" if name == "loss" else "larger")
-            due["worst", split, name] = float(of_worst)
+            due["worst", split, name] = float(worst(values, METRICS[name].better))
     for place, expected in due.items():
         value: Any = run.summary
         for key in place:

@@ -15,7 +15,6 @@ from robustmd.errors import listed, printable
 from robustmd.metrics import worst
 from robustmd.runs.untrusted import Unreadable
 
-MEASURED = ("loss", "accuracy")  # of every run, in metrics.csv
 Constant = Mapping[str, Sequence[str]]  # split -> domains for which one class is predicted
 LONGEST = 1e10  # seconds; more is no time that a run took
 

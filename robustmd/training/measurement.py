@@ -16,6 +16,7 @@ from torch import nn
 from robustmd import metrics as reducers
 from robustmd.errors import UserError, first_line
 from robustmd.losses import cross_entropy
+from robustmd.metrics import MEASURED
 from robustmd.registry import METRICS, Metric
 from robustmd.training.learner import LossFunction
 from robustmd.training.pool import ResidentExamples, Splits, chunks
@@ -202,8 +203,9 @@ def images_at_once(split: ResidentExamples) -> int:
 def worst(measures: Mapping[str, Measure]) -> dict[str, float]:
     """f_w = max_k f_k and Acc_w = min_k Acc_k, where there are accuracies, within one run; NaN
     where one of them is."""
-    found = {"loss": float(reducers.worst([m.loss for m in measures.values()], "smaller"))}
-    accuracies = [m.accuracy for m in measures.values() if m.accuracy is not None]
-    if accuracies:
-        found["accuracy"] = float(reducers.worst(accuracies, "larger"))
-    return found
+    columns = {name: [getattr(one, name) for one in measures.values()] for name in MEASURED}
+    return {
+        name: float(reducers.worst(values, METRICS[name].better))
+        for name, values in columns.items()
+        if None not in values
+    }

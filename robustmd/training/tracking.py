@@ -19,10 +19,11 @@ from typing import Any
 
 from robustmd.config.identity import flattened
 from robustmd.config.settings import Config
-from robustmd.metrics import worst
+from robustmd.metrics import MEASURED, worst
+from robustmd.registry import METRICS
 from robustmd.runs import files
 from robustmd.runs.reader import judge
-from robustmd.runs.run import MEASURED, unseen_domains
+from robustmd.runs.run import unseen_domains
 from robustmd.runs.untrusted import Missing, read_record, read_table
 from robustmd.runs.writer import RunDirectory
 from robustmd.trackers.tracker import TRACKERS, Step, TrackedRun
@@ -81,8 +82,7 @@ def numbers(name: str, rows: Iterable[Sequence[Any]], unseen: Sequence[str]) -> 
             if name == files.METRICS and value is not None:
                 of_all[iteration, f"{apart}worst/{split}", metric].append(value)
     for (iteration, place, metric), values in of_all.items():
-        of_worst = worst(values, "smaller" if metric == "loss" else "larger")
-        found[iteration][f"{place}/{metric}"] = float(of_worst)
+        found[iteration][f"{place}/{metric}"] = float(worst(values, METRICS[metric].better))
     return [
         (at, {tag: x for tag, x in of_one.items() if x is not None and math.isfinite(x)})
         for at, of_one in found.items()
