@@ -9,6 +9,7 @@ from robustmd.commands import make_parser
 from robustmd.config.ranges import DEVICE
 from robustmd.console import make_console
 from robustmd.errors import UserError
+from robustmd.runs.files import write_atomically
 
 EPILOG = """\
 Times, in turns in one process: the bare model on one batch; even, opt and ot as `train` runs them;
@@ -52,8 +53,9 @@ def main(arguments: Sequence[str]) -> int:
     console = make_console()
     result = run_bench(device, effort_for(device, quick=args.quick), console.print)
     if args.out is not None:
+        text = json.dumps(result, indent=2) + "\n"
         try:
-            args.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+            write_atomically(args.out, lambda stream: stream.write(text.encode()))
         except OSError as error:
             raise UserError(f"--out {args.out}: cannot be written ({error.strerror})") from None
     show(result, console)

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from robustmd.config.settings import DATA, OPTIONS, Evaluation, Training
+from robustmd.config.settings import DATA, OPTIONS, SECTIONS
+
+NUMBER_CHANGING = (*OPTIONS, "training", "evaluation")
 
 
 def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,12 +21,10 @@ def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
     to their recorded default are left out, so that a key added later does not orphan old runs. Not
     in it: seed (a level of its own), paths, device, threads, logging, checkpoint.
     """
-    schemas: dict[str, type] = {group: OPTIONS[group][config[group]["name"]] for group in OPTIONS}
-    schemas |= {"training": Training, "evaluation": Evaluation}
-    identity = {
-        group: _without(config[group], dataclasses.asdict(schema()))
-        for group, schema in schemas.items()
-    }
+    identity = {}
+    for group in NUMBER_CHANGING:
+        schema = OPTIONS[group][config[group]["name"]] if group in OPTIONS else SECTIONS[group]
+        identity[group] = _without(config[group], dataclasses.asdict(schema()))
     precision = config["runtime"].get("precision", "fp32")  # runs before it was a key: fp32
     return identity if precision == "fp32" else identity | {"runtime": {"precision": precision}}
 

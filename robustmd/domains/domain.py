@@ -28,8 +28,8 @@ CC_BY_SA_3 = "CC BY-SA 3.0"
 CC_BY_SA_4 = "CC BY-SA 4.0"
 NON_COMMERCIAL = "non-commercial use only"
 FONTS = "the fonts' licences, which leave pictures free"
-# Whose pictures may be passed on if the source is named, as the sheet of examples does. What is not
-# listed never is, as a user's own images are not.
+# Whose pictures may be passed on if the source is named, as the sheet of examples and reports do.
+# What is not listed never is, as ImageNet's (research terms) and a user's own images are not.
 EMBEDDABLE = frozenset({CC_BY_4, CC_BY_SA_3, CC_BY_SA_4, FONTS})
 
 

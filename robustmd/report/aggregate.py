@@ -23,7 +23,7 @@ _Key = tuple[str, tuple[str, ...], tuple[str, ...], LossName]
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one configuration, one a seed, by seed. `label` tells it from those beside it.
+    """Runs of one configuration, one for each seed. `label` tells it from those beside it.
 
     `selected`: what of each run the numbers are of. `configurations`: how many of this method (for
     an individual model: and domain) were run on these domains, unfinished runs included.

@@ -147,7 +147,7 @@ def command_for(run: Run, seeds: Sequence[int], *, again: bool = False) -> str:
 
 
 def missing_sheet(found: Sequence[Missing]) -> Sheet:
-    """A row a gap: which seeds of which row, why, and what would run them."""
+    """One row for each gap: which seeds of which row, why, and what would run them."""
     fields = [
         field("row", lambda one: one.label),
         field("seeds", lambda one: ", ".join(map(str, one.seeds))),

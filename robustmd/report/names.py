@@ -13,8 +13,8 @@ from robustmd.errors import printable
 
 clean = printable  # one line that steers no terminal
 
-# Three columns a domain: eight make a table of 28, which a wide screen just holds, and eight lines
-# are what one panel can tell apart without a colour seen twice.
+# Three columns for each domain: eight make a table of 28, which a wide screen just holds, and eight
+# lines are what one panel can tell apart without a colour seen twice.
 MOST_NAMED = 8
 
 _LATEX = {

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from robustmd.domains.domain import EMBEDDABLE
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import Report, SectionReport
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures import Drawing
-from robustmd.report.figures.examples import SHOWN, licences_of
+from robustmd.report.figures.examples import licences_of
 from robustmd.report.figures.lines import thinned
 from robustmd.report.names import MOST_NAMED, clean, is_many, some_text
 from robustmd.report.paired import forest
@@ -139,7 +140,7 @@ def licence_lines(section: Section) -> list[str]:
         domains[licence].append(name)
     return [
         f"{licence}: {some_text(names)}"
-        + ("" if licence in SHOWN else "; no example images: it does not let them be shown")
+        + ("" if licence in EMBEDDABLE else "; no example images: it does not let them be shown")
         for licence, names in domains.items()
     ]
 

@@ -184,7 +184,7 @@ def forest(found: Sequence[Comparison]) -> list[tuple[Comparison, Comparison | N
 
 
 def paired_sheet(found: Sequence[Comparison], section: Section, how: str = ALIKE) -> Sheet:
-    """A row a comparison. `how`: what the two runs of a pair share, beside their seed."""
+    """One row for each comparison. `how`: what the two runs of a pair share, beside their seed."""
     baseline = section.baseline
 
     def row(one: Comparison) -> Cell:

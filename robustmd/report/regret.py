@@ -67,7 +67,8 @@ def alarms(found: pd.DataFrame) -> Iterator[str]:
 
 
 def regret_sheet(found: pd.DataFrame, section: Section) -> Sheet:
-    """A row a method, and an alarm for every broken bound; a CSV file has the largest μ_obs too."""
+    """One row for each method, and an alarm for every broken bound; a CSV file has the largest
+    μ_obs too."""
     fields = [
         field("method", lambda runs: runs["label"].iloc[0], "method"),
         field("n", len, "n", kind="number"),

@@ -85,7 +85,7 @@ def to_markdown(sheet: Sheet) -> str:
 
 
 def to_csv(sheet: Sheet) -> str:
-    """One line a row, with every digit; an empty field is a number that does not exist."""
+    """One line for each row, with every digit; an empty field is a number that does not exist."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([printable(name) for column in sheet.columns for name in column.names])

@@ -58,7 +58,7 @@ def section_entries(section: Section) -> tuple[RunEntry, ...]:
 
 
 def entries_sheet(found: Iterable[RunEntry], outputs: Path, out: Path, name: str) -> Sheet:
-    """A row a run directory, with links to its files, relative to the page in `out`."""
+    """One row for each run directory, with links to its files, relative to the page in `out`."""
 
     def linked(one: RunEntry) -> Cell:
         return Cell(one.path.relative_to(outputs).as_posix(), links=_links(one.path, out))
@@ -89,8 +89,8 @@ def _links(folder: Path, out: Path) -> tuple[tuple[str, str], ...]:
 
 
 def runs_sheet(section: Section) -> Sheet:
-    """For a CSV file, from a mean back to metrics.csv: one line a run, the values that the mean is
-    of, and the iterations whose measurements they are."""
+    """For a CSV file, from a mean back to metrics.csv: one line for each run, the values that
+    the mean is of, and the iterations whose measurements they are."""
     columns = table_quantities(section.domains, section.runs)
     rows: list[dict[str, object]] = []
     for group in section.groups:
@@ -139,7 +139,7 @@ def total_seconds(run: Run) -> float:
 
 
 def compute_sheet(rows: ComputeRows) -> Sheet:
-    """A row a method and device."""
+    """One row for each method and device."""
 
     def seconds(part: str) -> Field:
         def cell(row: Any) -> Cell:

@@ -5,12 +5,11 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from robustmd.config.identity import canonical, places_of
+from robustmd.config.identity import NUMBER_CHANGING, canonical, places_of
 from robustmd.config.paths import names_weights
 from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.runs.run import Run
 
-NUMBER_CHANGING = ("data", "backbone", "method", "training", "evaluation")
 NO_NUMBER = tuple(f"evaluation.{key}" for key in ("predictions", "metrics", "keep", "best_by"))
 FINGERPRINT = "data fingerprint"
 FILES = "data.files"  # the fingerprint too, where the settings name the files

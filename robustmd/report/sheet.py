@@ -125,7 +125,7 @@ def field(
 
 
 def make_sheet(name: str, items: Iterable[Any], fields: Sequence[Field], **rest: Any) -> Sheet:
-    """A row an item; `rest` is `Sheet`'s."""
+    """One row for each item; `rest` is `Sheet`'s."""
     columns = tuple(column for column, _ in fields)
     rows = (Row(tuple(cell(item) for _, cell in fields)) for item in items)
     return Sheet(name, columns, tuple(rows), **rest)

@@ -15,7 +15,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from robustmd.config.identity import canonical, flattened
+from robustmd.config.identity import NUMBER_CHANGING, canonical, flattened
 from robustmd.errors import UserError
 from robustmd.metrics import worst
 from robustmd.runs import files, lock
@@ -23,7 +23,6 @@ from robustmd.runs.reader import Records, collect, judge, root_of, status_of
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
 from robustmd.runs.untrusted import Missing, Unreadable, read_bytes, read_table
 
-COMPARED = ("data", "backbone", "method", "training", "evaluation")
 GROWING = (files.SUMMARY, files.METRICS, files.WEIGHTS, files.ENVIRONMENT)
 
 
@@ -152,7 +151,7 @@ def differences(runs: Sequence[Listed]) -> list[str]:
 def _settings(config: Mapping[str, Any]) -> dict[str, str]:
     found = {
         key: f"{value:g}" if isinstance(value, float) else str(value)
-        for group in COMPARED
+        for group in NUMBER_CHANGING
         for key, value in flattened(canonical(config.get(group)), group)
     }
     runtime = config.get("runtime")

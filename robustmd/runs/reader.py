@@ -295,8 +295,8 @@ def compare_with_summary(final: Final, run: Run) -> None:
 
 
 def gaps(history: Mapping[str, Series]) -> list[str]:
-    """What to say of measurements before the last that are not whole (see `Series`): a line a
-    split, however many there are."""
+    """What to say of measurements before the last that are not whole (see `Series`): one
+    line for each split, however many there are."""
     found = []
     for split, series in history.items():
         first, *others = series.dropped or (None,)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from robustmd.domains.domain import CC_BY_SA_3, EMBEDDABLE, Domain, DomainSet, Examples
+from robustmd.domains.domain import CC_BY_SA_3, Domain, DomainSet, Examples
 from robustmd.domains.examples import VARIANTS, Views
 from robustmd.domains.sheet import draw_sheet, evenly
 
@@ -114,12 +114,6 @@ def test_crop_noise_and_position_are_as_the_views_say():
     assert third.mean() == pytest.approx(128, abs=2)
     assert third.std() == pytest.approx(20, rel=0.1)
     assert first.mean() == pytest.approx(200, abs=3)
-
-
-def test_the_report_shows_what_the_domains_say_may_be_shown():
-    from robustmd.report.figures.examples import SHOWN
-
-    assert SHOWN == EMBEDDABLE
 
 
 def test_of_many_domains_some_are_shown_from_the_first_to_the_last():

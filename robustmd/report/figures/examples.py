@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from PIL import Image
 
+from robustmd.domains.domain import EMBEDDABLE
 from robustmd.report.aggregate import Section
 from robustmd.report.figures.drawing import Drawing, grid
 from robustmd.report.figures.lines import FigureData
@@ -18,16 +19,6 @@ from robustmd.runs.untrusted import Unreadable, read_bytes
 
 MAX_PIXELS = 2**22
 WIDTH = 6.4  # inches
-# To the letter as data sets name them; what is not here stays out of a report, such as SVHN
-# ("non-commercial use only"), ImageNet (research terms) and a user's own images.
-SHOWN = frozenset(
-    {
-        "CC BY 4.0",
-        "CC BY-SA 3.0",
-        "CC BY-SA 4.0",
-        "the fonts' licences, which leave pictures free",
-    }
-)
 UNKNOWN = "not recorded"
 
 
@@ -38,7 +29,7 @@ def draw(data: FigureData) -> Drawing | None:
     licence does not let their pictures be. Where that is every domain there is no figure.
     """
     section, licences = data.section, licences_of(data.section)
-    shown = [name for name, licence in licences.items() if licence in SHOWN]
+    shown = [name for name, licence in licences.items() if licence in EMBEDDABLE]
     picture = next(_pictures(section), None) if shown else None
     if picture is None:
         return None
