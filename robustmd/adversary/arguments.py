@@ -29,6 +29,13 @@ def count(name: str, value: int) -> int:
     return value
 
 
+def updates_to_come(total_steps: int | None, because: str) -> int:
+    """T ≥ 1, for what needs it."""
+    if total_steps is None:
+        raise ValueError(f"{because}, which needs the number of updates: give total_steps.")
+    return count("total_steps", total_steps)
+
+
 def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
     """The value, if it is one of the allowed words."""
     if value not in allowed:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from robustmd.adversary import arguments, schedules
-from robustmd.adversary.base import Adversary
+from robustmd.adversary.base import Adversary, Averaged
 from robustmd.adversary.regularizers import KL, L2, NoRegularizer, Regularizer
 from robustmd.adversary.simplex import project_simplex
 from robustmd.adversary.steps import Constant, StepName, TheoryStep, make_step, spread
@@ -84,7 +84,7 @@ class ProjectedAscent(Adversary):
         return schedules.regret_bound(float(self.step.c), mu, self.lam, total_steps)
 
 
-class AgnosticAscent(ProjectedAscent):
+class AgnosticAscent(Averaged, ProjectedAscent):
     """Stochastic-AFL of Mohri, Sivek and Suresh, *Agnostic Federated Learning* (ICML 2019).
 
         p_{t+1} = Π_Δ(p_t + γ_λ f̂ᵗ),    p₁ uniform,    returns p̄ = (1/T) Σ_t p_t (and the loop W̄)
@@ -97,21 +97,9 @@ class AgnosticAscent(ProjectedAscent):
     | γ_λ    | eta         | > 0   |
     """
 
-    p_sum: Tensor
-
     def __init__(self, num_domains: int, *, eta: float) -> None:
         # λ = 1 multiplies nothing.
         super().__init__(num_domains, NoRegularizer(), 1.0, step="constant", eta=eta)
-        self.register_buffer("p_sum", torch.zeros_like(self.p))
-
-    @property
-    def average(self) -> Tensor:
-        """p̄ = (1/T) Σ_t p_t over the updates so far [K]; NaN before the first."""
-        return self.p_sum / self.steps
-
-    def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        self.p_sum.add_(self.p)
-        return super()._respond(f)
 
 
 class ExcessAscent(ProjectedAscent):

@@ -237,6 +237,28 @@ class Adversary(PreciseModule):
         self._start_at(support / support.sum())
 
 
+class Averaged(Adversary):
+    """Keeps the mean of the distributions that it played.
+
+    Attributes:
+        average: p̄ = (1/T) Σ_t p_t over the updates so far [K]; NaN before the first.
+    """
+
+    p_sum: Tensor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register_buffer("p_sum", torch.zeros_like(self.p))
+
+    @property
+    def average(self) -> Tensor:
+        return self.p_sum / self.steps
+
+    def _observe(self, losses: Tensor, present: Tensor | None) -> Tensor:
+        self.p_sum.add_(self.p)
+        return super()._observe(losses, present)
+
+
 def domain_means(losses: Tensor, domains: Tensor, num_domains: int) -> tuple[Tensor, Tensor]:
     """(mean loss [K], number of examples [K]) of every domain in a batch, for `weighted_loss(means,
     counts=counts)`; no sync. Of a domain that is not in the batch both are 0.

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from robustmd.adversary import arguments, schedules
-from robustmd.adversary.base import Adversary
+from robustmd.adversary.base import Averaged
 from robustmd.adversary.precision import default_dtype
 from robustmd.adversary.simplex import finite_log
+from robustmd.adversary.steps import ConstantStep
 
 _SCHEDULES = {
     "lemma1": schedules.lemma1_adversary_step,
@@ -19,7 +20,7 @@ _SCHEDULES = {
 _SEEN = 1e-6  # ‖f̂‖₂ [nats] up to which it is 0 rounded: no bound, and a step 1/γ beyond all
 
 
-class MultiplicativeWeights(Adversary):
+class MultiplicativeWeights(Averaged):
     """Algorithm 1 of Qian et al. (AAAI-19), after Arora, Hazan and Kale (2012).
 
         p_{t+1} ∝ p_t exp(η_p f̂ᵗ),    p₁ = q,    returns p̄ = (1/T) Σ_t p_t (and the loop W̄)
@@ -44,7 +45,6 @@ class MultiplicativeWeights(Adversary):
 
     eta: Tensor
     log_p: Tensor
-    p_sum: Tensor
 
     def __init__(
         self,
@@ -61,33 +61,20 @@ class MultiplicativeWeights(Adversary):
         self.needs_gamma = step != "constant" and gamma is None
         self.unit_step = math.nan  # η_p γ
         if step == "constant":
-            if eta is None:
-                raise ValueError("step is 'constant', which needs its size: give eta, above 0.")
-            size = arguments.positive("eta", eta)
+            size = ConstantStep(eta).eta
         else:
-            if total_steps is None:
-                raise ValueError(
-                    f"step is {step!r}, which needs the number of updates: give total_steps."
-                )
-            total = arguments.count("total_steps", total_steps)
+            total = arguments.updates_to_come(total_steps, f"step is {step!r}")
             self.unit_step = _SCHEDULES[step](1.0, total, num_domains)
             size = math.nan if gamma is None else _SCHEDULES[step](gamma, total, num_domains)
         self._start_at(self.prior)
         self.register_buffer("eta", torch.tensor(size, dtype=default_dtype()))
         self.register_buffer("log_p", finite_log(self.prior))
-        self.register_buffer("p_sum", torch.zeros_like(self.p))
-
-    @property
-    def average(self) -> Tensor:
-        """p̄ = (1/T) Σ_t p_t over the updates so far [K]; NaN before the first."""
-        return self.p_sum / self.steps
 
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.needs_gamma:
             gamma = torch.linalg.vector_norm(f)
             is_first = self.eta.isnan().logical_and(gamma > _SEEN)
             torch.where(is_first, self.unit_step / gamma, self.eta, out=self.eta)
-        self.p_sum.add_(self.p)
         payoff = torch.dot(self.p, f)
         step = self.eta.nan_to_num() if self.needs_gamma else self.eta
         # The state is log p, normalised every time: a sum of losses alone would overflow.

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from robustmd.adversary import arguments, schedules
-from robustmd.adversary.base import Adversary
+from robustmd.adversary.base import Averaged
 from robustmd.adversary.simplex import finite_log
 
 
-class OracleRounds(Adversary):
+class OracleRounds(Averaged):
     """Mixture-Oracle: Chen et al., *Robust Optimization for Non-Convex Objectives* (NeurIPS 2017).
 
         p_{r+1} ∝ q exp(η Σ_{s≤r} f_s/m_s)    f_s: the full-data losses after round s, p₁ = q
@@ -34,7 +34,6 @@ class OracleRounds(Adversary):
 
     log_p: Tensor
     largest: Tensor
-    p_sum: Tensor
 
     def __init__(
         self,
@@ -53,19 +52,12 @@ class OracleRounds(Adversary):
         self._start_at(self.prior)
         self.register_buffer("log_p", finite_log(self.prior))
         self.register_buffer("largest", torch.zeros_like(self.p).amax())
-        self.register_buffer("p_sum", torch.zeros_like(self.p))
-
-    @property
-    def average(self) -> Tensor:
-        """(1/r) Σ p over the rounds so far [K]; NaN before the first."""
-        return self.p_sum / self.steps
 
     def is_due(self, iteration: int) -> bool:
         """After every round; the first is played at p₁."""
         return iteration > 0 and super().is_due(iteration)
 
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        self.p_sum.add_(self.p)
         self.largest.copy_(torch.maximum(self.largest, f.amax()))
         # Losses that are all 0 move nothing; dividing them by 0 must not either.
         scale = self.largest.clamp(min=torch.finfo(f.dtype).tiny)

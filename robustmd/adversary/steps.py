@@ -62,13 +62,9 @@ class TheoryStep(PreciseModule):
         constant = torch.nan
         if isinstance(c, str):
             arguments.one_of("c", c, ("auto", "centred"))
-            if total_steps is None:
-                raise ValueError(
-                    f"c is {c!r}, which needs the number of updates: give total_steps."
-                )
-            arguments.count("total_steps", total_steps)
+            total = arguments.updates_to_come(total_steps, f"c is {c!r}")
             if mu is not None:
-                constant = schedules.optimal_c(arguments.positive("mu", mu), modulus, total_steps)
+                constant = schedules.optimal_c(arguments.positive("mu", mu), modulus, total)
         else:
             constant = arguments.nonnegative("c", c)
         self.register_buffer("c", torch.tensor(constant, dtype=default_dtype()))

@@ -59,7 +59,7 @@ def regret_bound(curve: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def convergence(rows: Sequence[Row], columns: int = 4) -> Figure:
+def convergence(rows: Sequence[Row]) -> Figure:
     """A panel for every row of the table: the measure's mean over seeds against T on log axes, with
     a band from the smallest to the largest.
 
@@ -67,7 +67,7 @@ def convergence(rows: Sequence[Row], columns: int = 4) -> Figure:
     slowly. The dotted one is the proved bound itself, with the problem's constants.
     """
     with figure_style():
-        figure, axes = grid("", len(rows), columns, (2.75, 2.55))
+        figure, axes = grid("", len(rows), 4, (2.75, 2.55))
         handles: dict[str, Any] = {}
         for axis, row in zip(axes, rows, strict=True):
             _convergence_panel(axis, row)

@@ -48,7 +48,7 @@ def one_thread() -> Iterator[None]:
 
 
 class Lanes:
-    """n modules that differ in nothing but their buffers, one a lane.
+    """n modules that differ in nothing but their buffers, one for each lane.
 
     A call does what each module's forward does. After 50 calls the operations are recorded and
     played back from then on: vmap itself would take most of the time.

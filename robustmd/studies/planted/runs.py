@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from robustmd.metrics import worst
 from robustmd.registry import METHODS
 from robustmd.report.estimate import Estimate, estimate
 from robustmd.studies.planted.descent import Task, Trained, train
@@ -75,8 +76,8 @@ def _shared(task: Task, splits: Splits) -> dict[str, Any]:
         "seed": task.seed,
         "optimum": best.upper,
         "optimum_error": task.optimum.error,
-        "optimum_test": float(cross_entropies(splits.test, w).max()),
-        "optimum_clean": float(cross_entropies(splits.clean, w).max()),
+        "optimum_test": float(_worst(cross_entropies(splits.test, w))[0]),
+        "optimum_clean": float(_worst(cross_entropies(splits.clean, w))[0]),
         "optimum_weight": float(best.weights[0]),
     }
 
@@ -88,24 +89,25 @@ def _measured(
     returned = became.mean[i] if METHODS.flag(method.name, "averages") else became.last[i]
     f = training_losses(splits.train, returned)  # [C, K]; NaN or inf where it diverged
     f_last = training_losses(splits.train, became.last[i])
-    validation = _finite(cross_entropies(splits.validation, returned).max(axis=1))
+    validation = _worst(cross_entropies(splits.validation, returned))
     return {
         "method": method.name,
         "configuration": method.configurations(),
         "chosen": np.arange(len(f)) == validation.argmin(),
         "validation": validation,
-        "suboptimality": _finite(f.max(axis=1)) - optimum.worst_case.upper,
-        "excess": _finite((f - optimum.alone).max(axis=1)) - optimum.worst_excess.upper,
-        "test": _finite(cross_entropies(splits.test, returned).max(axis=1)),
-        "clean": _finite(cross_entropies(splits.clean, returned).max(axis=1)),
+        "suboptimality": _worst(f) - optimum.worst_case.upper,
+        "excess": _worst(f - optimum.alone) - optimum.worst_excess.upper,
+        "test": _worst(cross_entropies(splits.test, returned)),
+        "clean": _worst(cross_entropies(splits.clean, returned)),
         "weight": became.mean_weights[i, :, 0],
-        "last": _finite(f_last.max(axis=1)) - optimum.worst_case.upper,
+        "last": _worst(f_last) - optimum.worst_case.upper,
     }
 
 
-def _finite(losses: np.ndarray) -> np.ndarray:
-    """Losses with inf for what diverged."""
-    return np.where(np.isfinite(losses), losses, math.inf)
+def _worst(losses: np.ndarray) -> np.ndarray:
+    """[n, K] -> [n]: the worst of the K, inf where a model diverged."""
+    found = worst(losses, "smaller")
+    return np.where(np.isfinite(found), found, math.inf)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """The whole study: runs, checks, and the tables and figures of the report."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from robustmd.report import renderers
 from robustmd.report.estimate import Estimate
-from robustmd.studies import figures
-from robustmd.studies.command import Findings, Order, say
+from robustmd.report.sheet import NOTHING, field, make_sheet
+from robustmd.studies import Findings, Order, figures, say
 from robustmd.studies.parallel import side_by_side
 from robustmd.studies.planted.domains import BASE, FACTORS, Setting, settings_of
 from robustmd.studies.planted.methods import Method, methods_compared
@@ -16,7 +18,7 @@ from robustmd.studies.planted.runs import NOT_LISTED, Results, run_cells
 
 ITERATIONS, QUICK_ITERATIONS = 1_000, 15
 MEASURES = ("suboptimality", "excess", "test", "clean", "weight", "last")
-_LANES = 75  # cells a job: more would not fit the processor's cache, fewer wait for Python
+_LANES = 75  # cells in a job: more would not fit the processor's cache, fewer wait for Python
 
 
 def find(order: Order) -> Findings:
@@ -65,7 +67,7 @@ def _jobs(settings: Sequence[Setting], seeds: Sequence[int], *rest: object) -> l
 
 
 def to_csv(results: Results) -> str:
-    """One line a factor, level, method and measure: mean, deviation, 95 % interval, seeds."""
+    """One line for each factor, level, method and measure: mean, deviation, interval, seeds."""
     rows = []
     for factor in results.factors:
         for value, setting in factor.levels:
@@ -137,7 +139,7 @@ def _noise_table(results: Results) -> str:
 
     def cell(method: Method, measure: str) -> str:
         if measure == "weight" and method.example().signed:
-            return "–"  # no distribution: its weights have no bound
+            return NOTHING  # no distribution: its weights have no bound
         return _text(results.estimate(setting, method.name, measure), 3)
 
     measures = ("weight", "suboptimality", "excess", "test", "clean")
@@ -153,9 +155,10 @@ def _noise_table(results: Results) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A pipe table, all columns but the first aligned right."""
-    align = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, align, *rows))
+    """All columns but the first are of numbers."""
+    fields = [field(head[0], itemgetter(0))]
+    fields += [field(head[i], itemgetter(i), kind="number") for i in range(1, len(head))]
+    return renderers.to_markdown(make_sheet("planted", rows, fields)).rstrip()
 
 
 def _budget_table(results: Results) -> str:

@@ -34,7 +34,7 @@ class Problem(ABC):
         """f(W) [n, K] on all examples, and f̂(W) [n, K] on mini-batches; differentiable.
 
         Args:
-            W: [n, P], a model a lane.
+            W: [n, P], a model for each lane.
             shares: [n, K·N], each example's share of its domain's mini-batch: how often it was
                 drawn, divided by m. The K·N examples are ordered by domain.
         """

@@ -1,5 +1,5 @@
-"""The study's loop: Algorithms 1 and 2 for every horizon and seed at once, one run a lane; and σ,
-γ, L, ‖J‖ and R of a problem, estimated on pilot runs and checked against every run later."""
+"""The study's loop: Algorithms 1 and 2 for every horizon and seed at once, each in its own lane;
+and σ, γ, L, ‖J‖ and R of a problem, estimated on pilot runs and checked against every run later."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +92,7 @@ class Runs:
 
 
 class _Moving:
-    """The runs at iteration t, those of the longest T first; sums and maxima are one row a run."""
+    """The runs at iteration t, those of the longest T first; sums and maxima have a row each."""
 
     def __init__(self, runs: Runs, horizons: Sequence[int], seeds: Sequence[int]) -> None:
         self.problem = runs.problem
@@ -164,7 +164,8 @@ def gradient(p: Tensor, losses: Tensor, W: Tensor) -> Tensor:
 
 
 def draw_batches(problem: Problem, seeds: Sequence[int]) -> Iterator[Tensor]:
-    """Every iteration's `shares` [S, K·N], a row a seed: m examples a domain, with replacement."""
+    """Every iteration's `shares` [S, K·N], a row for each seed: m examples of each domain, with
+    replacement."""
     K, N, m = problem.num_domains, problem.num_examples, problem.batch_size
     offsets = np.arange(K)[:, None] * N
     for block in count():

@@ -13,8 +13,7 @@ from scipy import stats
 from robustmd.adversary.schedules import optimal_c, regret_bound
 from robustmd.report.renderers import FILES
 from robustmd.report.sheet import NOTHING, Cell, Field, Sheet, field, make_sheet
-from robustmd.studies import figures
-from robustmd.studies.command import Findings, Order, say
+from robustmd.studies import Findings, Order, figures, say
 from robustmd.studies.parallel import one_thread, side_by_side
 from robustmd.studies.saddle import duality_gap
 from robustmd.studies.theory.experiments import Experiment, Measure, experiments
@@ -254,7 +253,7 @@ def _caption(rows: Sequence[Row]) -> str:
 
 
 def runs_csv(results: Sequence[tuple[Experiment, pd.DataFrame]]) -> str:
-    """One line a run: what the table's numbers were made of."""
+    """One line for each run: what the table's numbers were made of."""
     names = ["result", "adversary", "problem"]
     columns = "T seed gradient p_gap regret regret_bound mu sigma gamma radius duality_gap"
     named = [runs.assign(**dict(zip(names, e.names, strict=True))) for e, runs in results]

@@ -1,34 +1,17 @@
-"""The commands of both studies: what they take, what they write, and how they end."""
+"""What the commands of both studies take, what they write, and how they end."""
 
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
 from robustmd.commands import add_out, make_parser
 from robustmd.errors import UserError
+from robustmd.studies import Findings, Order, say
 
 MOST_SEEDS = 1000
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a study is asked for: seeds 0 … N−1, whether to be quick, and how many processes."""
-
-    seeds: Sequence[int]
-    quick: bool
-    workers: int = 1
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What a study found: its files, lines to say at the end, and what must not be."""
-
-    files: Mapping[str, str | bytes]
-    words: Sequence[str]
-    violations: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -91,8 +74,3 @@ class Study:
         )
         parser.add_argument("--quick", action="store_true", help=self.quick)
         return parser
-
-
-def say(line: str) -> None:
-    """Prints a line at once."""
-    print(line, flush=True)  # noqa: T201 - a command speaks
