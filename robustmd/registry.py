@@ -206,7 +206,9 @@ class _OfData:
     augment: str = key("none", help="random changes of training images: standard, or your own")
 
 
-METHODS = Registry("method", "build", learns=True, averages=False, fair=True, look=None)
+METHODS = Registry(
+    "method", "build", learns=True, averages=False, fair=True, baseline=None, look=None
+)
 BACKBONES = Registry("backbone", "build", _OfBackbones, head=None, smallest=1)
 DATA = Registry("data", "load", _OfData)
 
@@ -238,6 +240,7 @@ def method(
     learns: bool = True,
     averages: bool = False,
     fair: bool = True,
+    baseline: float | None = None,
     look: int | None = None,
     order: float | None = None,
 ) -> Callable[[Schema], Schema]:
@@ -251,12 +254,20 @@ def method(
         averages: whether the method returns W̄ = (1/T) Σ_t W_t; it is measured beside W_T, and the
             adversary then has `average`, p̄ [K].
         fair: whether the fair protocol compares it.
+        baseline: its turn among the methods that a report compares the others with: the first that
+            was run is taken; with a key `prior`, where that is null. None: it is not one of them.
         look: number of its colour, dashes and marker in figures, see report/style.py; None: free.
         order: its place in tables; None: after those that have one, by name.
     """
     return METHODS.register(
-        name, learns=learns, averages=averages, fair=fair, look=look, order=order
+        name, learns=learns, averages=averages, fair=fair, baseline=baseline, look=look, order=order
     )
+
+
+def baselines() -> list[str]:
+    """The methods that a report compares the others with, in the order of their turns."""
+    turns = {name: METHODS.flag(name, "baseline") for name in METHODS}
+    return sorted((name for name in turns if turns[name] is not None), key=turns.__getitem__)
 
 
 def backbone(

@@ -6,7 +6,7 @@ from robustmd import adversary
 from robustmd.registry import MethodFacts, Settings, method
 
 
-@method("erm", learns=False, look=8, order=8)
+@method("erm", learns=False, baseline=2, look=8, order=8)
 class Erm(Settings):
     """Fixed weights: the domains' shares of the training examples."""
 

@@ -14,7 +14,7 @@ STEPS = 10  # of the grid for K = 2
 PARTS = 100  # a drawn point's weights are whole parts of this many
 
 
-@method("even", learns=False, look=0, order=1)
+@method("even", learns=False, baseline=1, look=0, order=1)
 class Even(Settings):
     """Mixture-Even: fixed weights, uniform or given."""
 

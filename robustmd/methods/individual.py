@@ -11,7 +11,7 @@ from robustmd.errors import UserError, listed
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
-@method("individual", learns=False, fair=False, order=0)
+@method("individual", learns=False, fair=False, baseline=3, order=0)
 class Individual(Settings):
     """Individual_k: trained on one domain and measured on all."""
 

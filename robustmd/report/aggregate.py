@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from robustmd.registry import METHODS
+from robustmd.registry import METHODS, baselines
 from robustmd.report.estimate import Estimate, SpreadKind, estimate
 from robustmd.report.names import clean, domains_text, some_text
 from robustmd.report.quantities import Quantity
@@ -16,7 +16,6 @@ from robustmd.runs.run import CROSS_ENTROPY, LossName, Problem, Run
 
 AVERAGED_WORD = "(averaged)"
 MOST_KEYS = 3  # in the name of a row; "How the rows differ" has all
-BASELINES = ("even", "erm", "individual")  # compared with: the first that was run
 # of a table: data set, unseen, the others, the loss
 _Key = tuple[str, tuple[str, ...], tuple[str, ...], LossName]
 
@@ -69,7 +68,7 @@ class Section:
     `unseen`: the domains that all of them kept out of training; `data` names them. `unfinished`:
     the runs on these domains that are in no group's `runs`, with the reason; `twice`: those whose
     configuration and seed are in it already. `asked`: the method to compare with; None: the first
-    of `BASELINES` that was run. `selection` and `spread` (what stands behind ±) hold for every
+    of `baselines()` that was run. `selection` and `spread` (what stands behind ±) hold for every
     number of it.
     """
 
@@ -91,9 +90,10 @@ class Section:
 
     @property
     def baseline(self) -> str:
-        """The method that the others are compared with; "even" where there is none."""
-        found = (name for name in BASELINES if any(is_baseline(g, name) for g in self.groups))
-        return self.asked or next(found, BASELINES[0])
+        """The method that the others are compared with; where none was run, the first."""
+        names = baselines()
+        found = (name for name in names if any(is_baseline(g, name) for g in self.groups))
+        return self.asked or next(found, names[0])
 
     @property
     def mixtures(self) -> tuple[Group, ...]:
@@ -127,9 +127,10 @@ def measured_as(
 
 
 def is_baseline(group: Group, method: str) -> bool:
-    """Whether others may be compared with it as `method`: of even, where its weights are equal."""
+    """Whether others may be compared with it as `method`; one of `baselines()` has no prior then:
+    even is the one of equal weights."""
     has_prior = group.settings.get("method.prior") is not None
-    return group.method == method and not (method == "even" and has_prior)
+    return group.method == method and not (has_prior and method in baselines())
 
 
 def sections(

@@ -91,8 +91,8 @@ def _front(section: Section, groups: Sequence[Group]) -> Front | None:
 
 
 def _weights(group: Group, count: int) -> Weights | None:
-    """Of even: its prior, or 1/K."""
-    if group.method != "even":
+    """Of fixed weights that are a key (even): its prior, or 1/K."""
+    if METHODS.flag(group.method, "learns") or "method.prior" not in group.settings:
         return None
     prior = group.runs[0].config["method"].get("prior")
     if prior is None:

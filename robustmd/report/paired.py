@@ -10,7 +10,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from robustmd.report.aggregate import BASELINES, Group, Section, is_baseline
+from robustmd.registry import baselines
+from robustmd.report.aggregate import Group, Section, is_baseline
 from robustmd.report.estimate import (
     Difference,
     Word,
@@ -222,9 +223,9 @@ def paired_sheet(found: Sequence[Comparison], section: Section, how: str = ALIKE
 def _caption(section: Section, how: str) -> str:
     """What the numbers are, and the rule behind the word."""
     baseline = clean(section.baseline)
-    why = f"{baseline} is what --baseline asks for, or the first of {', '.join(BASELINES)} here; "
+    why = f"{baseline} is what --baseline asks for, or the first of {', '.join(baselines())} here; "
     return (
-        f"Paired by seed: method − {baseline}, {how}; {'' if baseline == BASELINES[0] else why}"
+        f"Paired by seed: method − {baseline}, {how}; {'' if baseline == baselines()[0] else why}"
         f"every value is of {section.selection.words}. Mean of the differences, 95 % t interval, "
         "n = number of seeds both have, two-sided p of the paired t test (none below n = 3) and of "
         "the exact paired permutation test (none below n = 6), Holm: the t test's p adjusted over "

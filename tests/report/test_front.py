@@ -34,6 +34,7 @@ def test_the_best_fixed_weights_are_compared_with_learned_ones_by_seed(
     fill(outputs)
     for seed in range(3):  # uniform even is a point, and counts once
         outputs.run("even", seed, train=losses(0.6, 0.3), settings={"prior": None}, folder="u")
+    outputs.run("erm", 0)  # fixed weights that are no key of it: no point
     other = {"learning_rate": 0.5}  # trained in another way: no point
     outputs.run("even", 0, settings={"prior": [0.3, 0.7]}, training=other, folder="other")
     found = front(section_of())

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from scipy import special
 
+from robustmd.registry import METHODS
 from robustmd.report.estimate import difference_text, estimate, estimate_cell
 from robustmd.report.paired import comparisons, paired_sheet
 from robustmd.report.quantities import (
@@ -165,3 +166,13 @@ def test_the_baseline_is_what_is_asked_for_or_the_first_there_is(
     assert baseline not in {one.method for one in found}
     assert f"{baseline}'s best domain" in found[2].what
     assert f"method − {baseline}" in paired_sheet(found, section).columns[0].title
+
+
+def test_a_method_becomes_a_baseline_by_what_its_decorator_says(outputs, section_of, monkeypatch):
+    for method in ("opt", "topk"):
+        outputs.run(method, 0)
+    assert not comparisons(section_of())
+    monkeypatch.setitem(METHODS._flags, "topk", {**METHODS._flags["topk"], "baseline": 4})
+    section = section_of()
+    assert (section.baseline, {one.method for one in comparisons(section)}) == ("topk", {"opt"})
+    assert "the first of even, erm, individual, topk here" in paired_sheet([], section).caption

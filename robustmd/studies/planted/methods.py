@@ -9,9 +9,9 @@ from typing import Any
 from robustmd.adversary import Adversary, Fixed, NoRegularizer
 from robustmd.config.ranges import Grid
 from robustmd.methods import build_adversary
-from robustmd.registry import METHODS, MethodFacts, Settings
+from robustmd.registry import METHODS, MethodFacts, Settings, baselines
 
-REFERENCE = "even"
+REFERENCE = baselines()[0]
 FAMILIES = (
     "fixed weights",
     "no memory: answers the batch",
