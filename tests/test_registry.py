@@ -1,11 +1,13 @@
 """The door: what registers, and what is refused in one line."""
 
 import dataclasses
+import sys
 
 import pytest
 
 import robustmd
 import robustmd.config.settings  # registers what is built in
+from robustmd import cli
 from robustmd.config.plugins import (
     imports_of,
     imports_of_experiments,
@@ -16,11 +18,35 @@ from robustmd.config.plugins import (
 from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
 from robustmd.registry import METHODS, Registry
+from robustmd.studies.planted.methods import methods_compared
+from robustmd.sweeping.draws import drawn_rows
+
+OWN = """
+import robustmd
+from robustmd.config.ranges import POSITIVE, log
+
+
+@robustmd.method("tilt")
+class Tilt(robustmd.Settings):
+    first: float = robustmd.key(1.0, POSITIVE, tune=log(0.1, 10))
+
+    def build(self, facts):
+        raise NotImplementedError
+"""
 
 
 @pytest.fixture
 def registry():
     return Registry("method", "build", learns=True)
+
+
+@pytest.fixture
+def methods(monkeypatch):
+    """Methods that the test registers, or takes out, are so until it ends."""
+    for table in ("_options", "_flags"):
+        monkeypatch.setattr(METHODS, table, dict(getattr(METHODS, table)))
+    yield METHODS
+    sys.modules.pop("own_tilt", None)
 
 
 class Builds(robustmd.Settings):
@@ -76,6 +102,39 @@ def test_every_method_names_its_place_once():
     orders = [METHODS.flag(name, "order") for name in METHODS]
     assert None not in orders
     assert len(orders) == len(set(orders))
+
+
+@pytest.mark.parametrize("named", ["imports", "entry point"])
+def test_an_own_method_is_drawn_in_the_fair_protocol(methods, tmp_path, monkeypatch, capsys, named):
+    (tmp_path / "own_tilt.py").write_text(OWN)
+    command = ["train", "experiment=fair", "method=tilt", "seed=0", "--list"]
+    if named == "imports":
+        command.append("imports=[own_tilt]")
+    else:  # as an installed package has it
+        (tmp_path / "own-1.0.dist-info").mkdir()
+        entry = tmp_path / "own-1.0.dist-info" / "entry_points.txt"
+        entry.write_text("[robustmd.plugins]\nown = own_tilt\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(command) == 0
+    runs = [x for x in capsys.readouterr().out.splitlines() if x.startswith("digits_typed/tilt/")]
+    assert len(runs) == 11
+    assert sum("method.first=" in run for run in runs) == 6
+
+
+def test_no_list_names_a_method_that_is_taken_out(methods):
+    def found():
+        rows = drawn_rows({"configurations": 2, "seed": 0}, 2)
+        return list(METHODS), rows, [method.name for method in methods_compared()]
+
+    names, rows, compared = found()
+    afl, flags = METHODS._options.pop("afl"), METHODS._flags.pop("afl")
+    assert found() == (
+        [name for name in names if name != "afl"],
+        [row for row in rows if row["method"] != "afl"],
+        [name for name in compared if name != "afl"],
+    )
+    METHODS.register("afl", **flags)(type("Again", (afl,), {}))
+    assert found() == (names, rows, compared)
 
 
 def test_imports_are_found_wherever_they_are_given(tmp_path, monkeypatch):

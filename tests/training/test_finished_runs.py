@@ -30,6 +30,21 @@ def method(outcome: Any) -> dict[str, Any]:
     return yaml.safe_load((outcome.directory / files.CONFIG).read_text("utf-8"))["method"]
 
 
+def test_a_run_from_before_later_keys_and_records_is_not_trained_again(train: Train) -> None:
+    path = train("method=opt").directory
+    config = yaml.safe_load((path / files.CONFIG).read_text("utf-8"))
+    environment = json.loads((path / files.ENVIRONMENT).read_text("utf-8"))
+    later = {"top": ["extend", "jobs_per_device", "tracking"], "training": ["ema", "patience"]}
+    for section, keys in later.items():
+        for key in keys:
+            del config.get(section, config)[key]
+    del environment["plugins"]
+    (path / files.CONFIG).write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
+    (path / files.ENVIRONMENT).write_text(json.dumps(environment), "utf-8")
+    again = train("method=opt")
+    assert (again.status, again.directory) == ("kept", path)
+
+
 # --- regret -----------------------------------------------------------------------------------
 
 
