@@ -61,6 +61,11 @@ def validate(config: Config) -> None:
                 f"{key_}={name}: must be one of {', '.join(known)}; one of your own comes with "
                 "imports=[MODULE]"
             )
+    if "loss" in config.evaluation.metrics and training.loss != "cross_entropy":
+        raise UserError(
+            f"evaluation.metrics=[loss]: training.loss={training.loss} is measured by that name; "
+            "leave it out"
+        )
     if training.label_smoothing and training.loss != "cross_entropy":
         raise UserError(
             f"training.label_smoothing={training.label_smoothing}: is of cross_entropy, which "

@@ -75,6 +75,7 @@ def test_a_run_of_numbers_trains_resumes_and_says_what_it_measured(train, settin
         ([*HUBER[:2], "evaluation.metrics=[ece]"], "evaluation.metrics=[ece]: is of classes"),
         ([*TAGS, "evaluation.metrics=[mae,nope]"], "evaluation.metrics=nope: must be one of"),
         (["data=digits_mini", "training.loss=huber"], "my_losses.huber: for outputs"),
+        (["training.loss=huber", "evaluation.metrics=[loss]"], "huber is measured by that name"),
         (["training.loss=hubr"], "training.loss=hubr: must be one of cross_entropy"),
         ([*HUBER, "training.label_smoothing=0.1"], "training.label_smoothing=0.1: is of"),
         (["training.label_smoothing=1"], "must be a number in [0, 1)"),
