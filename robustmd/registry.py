@@ -252,7 +252,7 @@ def method(
         name: an identifier that no other method has.
         learns: whether the weights p are learned; else they are fixed by the user.
         averages: whether the method returns W̄ = (1/T) Σ_t W_t; it is measured beside W_T, and the
-            adversary then has `average`, p̄ [K].
+            adversary then has `average`, p̄ [K], as `robustmd.adversary.Averaged` has it.
         fair: whether the fair protocol compares it.
         baseline: its turn among the methods that a report compares the others with: the first that
             was run is taken; with a key `prior`, where that is null. None: it is not one of them.

@@ -6,6 +6,7 @@ from robustmd.adversary.balancing import FAMO as FAMO
 from robustmd.adversary.balancing import DynamicWeightAverage as DynamicWeightAverage
 from robustmd.adversary.balancing import UncertaintyWeights as UncertaintyWeights
 from robustmd.adversary.base import Adversary as Adversary
+from robustmd.adversary.base import Averaged as Averaged
 from robustmd.adversary.base import Play as Play
 from robustmd.adversary.base import domain_means as domain_means
 from robustmd.adversary.best_response import BestResponse as BestResponse

@@ -238,7 +238,7 @@ class Adversary(PreciseModule):
 
 
 class Averaged(Adversary):
-    """Keeps the mean of the distributions that it played.
+    """An adversary that keeps the mean of the distributions it played, for `averages=True`.
 
     Attributes:
         average: p̄ = (1/T) Σ_t p_t over the updates so far [K]; NaN before the first.
