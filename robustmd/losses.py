@@ -1,4 +1,4 @@
-"""The loss that is built in, one number an example."""
+"""The loss that is built in, one number for each example."""
 
 from __future__ import annotations
 

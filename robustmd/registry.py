@@ -210,7 +210,7 @@ METHODS = Registry(
     "method", "build", learns=True, averages=False, fair=True, baseline=None, look=None
 )
 BACKBONES = Registry("backbone", "build", _OfBackbones, head=None, smallest=1)
-DATA = Registry("data", "load", _OfData)
+DATA = Registry("data", "load", _OfData, page="data")
 
 
 def _entering(group: str, known: dict[str, Any], make: Callable[[Any], Any]) -> Any:
@@ -290,7 +290,9 @@ def backbone(
     return BACKBONES.register(name, head=head, smallest=smallest, order=order)
 
 
-def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]:
+def data(
+    name: str, *, page: str = "data", order: float | None = None
+) -> Callable[[Schema], Schema]:
     """Register `data=<name>`: a `Settings` class with `load(self) -> DomainSet`.
 
     `load(self, facts)` gets a `DataFacts`. Every data set also has the keys `data.unseen`, domains
@@ -301,9 +303,10 @@ def data(name: str, *, order: float | None = None) -> Callable[[Schema], Schema]
 
     Args:
         name: an identifier that no other data set has.
+        page: of one built in, its page in docs/.
         order: its place in lists; None: after those that have one, by name.
     """
-    return DATA.register(name, order=order)
+    return DATA.register(name, page=page, order=order)
 
 
 def metric(

@@ -219,6 +219,7 @@ def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
     try:
         load_plugins(_modules(composed))
         config = typed(composed)
+        validation.validate(config)
         facts = validation.settled(config, domain_names(config))
         identity = number_changing(settings.as_dict(facts.config))
     except UserError as error:

@@ -100,8 +100,8 @@ def _value_error(error: Exception, text: str, arguments: Sequence[str]) -> str |
     return None
 
 
-def _short(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def check_arguments(arguments: Sequence[str]) -> None:

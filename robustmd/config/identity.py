@@ -30,21 +30,25 @@ def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def identity_of(config: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str, Any]:
-    """`number_changing`, with what the named files hold in place of where they lie.
+    """`number_changing`, and `by_content` of it."""
+    return by_content(number_changing(config), read)
+
+
+def by_content(identity: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity with what the named files hold in place of where they lie.
 
     read: data_fingerprint and weights_sha256, as environment.json has them; without them a place
     stands for what lies there.
     """
-    identity = number_changing(config)
     data, backbone = identity["data"], identity["backbone"]
     fingerprint, weights = read.get("data_fingerprint"), read.get("weights_sha256")
     places = places_of(data["name"])
     if fingerprint and not data.keys().isdisjoint(places):
         kept = {key: value for key, value in data.items() if key not in places}
-        identity["data"] = {**kept, "fingerprint": fingerprint}
+        data = {**kept, "fingerprint": fingerprint}
     if weights and backbone.get("weights", "none") != "none":
-        identity["backbone"] = {**backbone, "weights": weights}
-    return identity
+        backbone = {**backbone, "weights": weights}
+    return {**identity, "data": data, "backbone": backbone}
 
 
 def places_of(data: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from robustmd.config.ranges import ANYTHING, Allowed
-from robustmd.config.settings import OPTIONS, SECTIONS, Top, leaves
+from robustmd.config.settings import DATA, OPTIONS, SECTIONS, Top, leaves
 
 KINDS = {
     int: "a whole number",
@@ -19,7 +19,7 @@ KINDS = {
     str: "text",
     list: "a list",
 }
-PAGES = {  # in docs/, of a key, of its option, or of its part; a method has a page of its own
+PAGES = {  # in docs/, of a key, or of its part; a method has a page of its own, a data set may have
     "": "runs",
     "jobs": "sweeps",
     "jobs_per_device": "sweeps",
@@ -34,12 +34,8 @@ PAGES = {  # in docs/, of a key, of its option, or of its part; a method has a p
     "checkpoint": "runs",
     "paths": "runs",
     "backbone": "backbones",
-    "data": "data",
     **{f"data.{name}": "own_data" for name in ("unseen", "sizes", "validation", "shares")},
     "data.augment": "augmentation",
-    "data=folder": "own_data",
-    "data=pets": "pets",
-    **{f"data={name}": "noise" for name in ("digits_noise", "digits_rotated", "pets_noise")},
 }
 SHORT = {  # what other tools call ours
     "lr": "learning_rate",
@@ -88,9 +84,9 @@ class Key:
         part, _, option = (self.option or "").partition("=")
         if part and not OPTIONS[part][option].__module__.startswith("robustmd."):
             return None
-        where = (self.name, self.option, part or self.name.rpartition(".")[0])
-        named = f"methods/{option}" if part == "method" else None
-        return f"docs/{named or next(PAGES[one] for one in where if one in PAGES)}.md"
+        own = {"method": f"methods/{option}", "data": DATA.flag(option, "page")}.get(part)
+        where = part or self.name.rpartition(".")[0]
+        return f"docs/{PAGES.get(self.name) or own or PAGES[where]}.md"
 
 
 def in_words(kind: Any) -> str:

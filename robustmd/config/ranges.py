@@ -56,7 +56,7 @@ TRACKERS = Allowed("a list of trackers, as [tensorboard,mlflow]", NAMES.holds)
 CLASSES = Allowed("a list of classes' names, as [a,b]", NAMES.holds)
 NUMBER = Allowed("a number", is_number)
 SHARE_OR_ALL = Allowed("a number in (0, 1]", lambda v: is_number(v) and 0 < v <= 1)
-NUMBERS = Allowed("null or a list of numbers, one a domain", _are_numbers)
+NUMBERS = Allowed("null or a list of numbers, one for each domain", _are_numbers)
 SIGMAS = Allowed(
     "two or more different numbers >= 0, as [0,4,8,12]", lambda v: _are_sigmas(v, least=2)
 )
@@ -90,7 +90,7 @@ MILESTONES = Allowed(
     "a list of iterations, ascending, as [3000,4000]",
     lambda v: all(x >= 1 for x in v) and v == sorted(set(v)),
 )
-COST = Allowed("null or a square matrix of numbers >= 0, one row a domain", _is_cost)
+COST = Allowed("null or a square matrix of numbers >= 0, one row for each domain", _is_cost)
 WEIGHTS = Allowed("imagenet, none or the path of a state dict", bool)
 PUBLISHED_WEIGHTS = Allowed("none, a name of the library's or the path of a state dict", bool)
 RGB = Allowed(

@@ -87,8 +87,8 @@ def _check_best_by(evaluation: Evaluation) -> None:
 
 
 def settled(config: Config, domains: Sequence[str]) -> Settled:
-    """The config with what depends on the domains' names checked and settled. Raises UserError."""
-    validate(config)
+    """The config, which `validate` has let pass, with what depends on the domains' names checked
+    and settled. Raises UserError."""
     unseen = tuple(name for name in domains if name in config.data.unseen)
     wanted = config.method.trained(domains)
     trained = tuple(name for name in wanted if name not in unseen)

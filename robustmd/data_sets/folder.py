@@ -33,7 +33,7 @@ def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> Doma
     return Folder(**settings).load(DataFacts(lambda _: cache_dir, say))
 
 
-@data("folder", order=6)
+@data("folder", page="own_data", order=6)
 class Folder(Settings):
     """Your own domains: folders of class folders, or a manifest.
 

@@ -51,7 +51,7 @@ class OneOfDigits(Digits):
         return self.of([self.domain], facts)
 
 
-@data("digits_noise", order=2)
+@data("digits_noise", page="noise", order=2)
 class DigitsNoise(OneOfDigits):
     """One domain of digits with added noise: a domain for each σ."""
 
@@ -64,7 +64,7 @@ class DigitsNoise(OneOfDigits):
         return noise_copies(self.source(facts), self.domain, self.sigmas, self.name)
 
 
-@data("pets_noise", order=5)
+@data("pets_noise", page="noise", order=5)
 class PetsNoise(Pets):
     """One domain of pets with added noise: a domain for each σ."""
 
@@ -78,7 +78,7 @@ class PetsNoise(Pets):
         return noise_copies(self.of([self.domain], facts), self.domain, self.sigmas, self.name)
 
 
-@data("digits_rotated", order=3)
+@data("digits_rotated", page="noise", order=3)
 class DigitsRotated(OneOfDigits):
     """Digits turned, and noisy if you like: a domain for each angle and σ."""
 

@@ -43,7 +43,7 @@ SOURCES = {
 }
 
 
-@data("pets", order=4)
+@data("pets", page="pets", order=4)
 class Pets(Settings):
     """ImageNet against Oxford-IIIT Pet: photos of 24 breeds, of which the model sees a crop.
 

@@ -78,7 +78,7 @@ class Listing:
         return notes
 
     def text(self) -> str:
-        """All of it, one file a line: two listings are of the same files iff their texts agree."""
+        """A line for each file: two listings are of the same files iff their texts agree."""
         rows = (json.dumps([*file[:4], *file.stamp]) for file in self.files)
         return "\n".join([json.dumps(str(self.folder)), *rows, ""])
 

@@ -34,13 +34,12 @@ FINAL_MODEL = "checkpoints/final.pt"
 BEST_MODEL = "checkpoints/best.pt"
 LOCK = "lock"
 EXAMPLES = "examples.png"
-LICENCES = "licences"
 TRACKING = "tracking.json"
 PACKED = ".gz"  # after the name of a table of a published run
 PUBLISHED = "published"  # below outputs: copies of runs, which are under version control
 ALL = frozenset(
     {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
-    | {EXAMPLES, LICENCES, TRACKING}
+    | {EXAMPLES, TRACKING}
 )
 LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer was killed
 
@@ -225,33 +224,33 @@ def find_run_directories(root: Path) -> Discovered:
 def _below(directory: Path, depth: int) -> Discovered:
     try:
         with os.scandir(directory) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            children = sorted(listing, key=lambda child: child.name)
     except OSError as error:
         return Discovered([], [(directory, f"cannot be listed: {error.strerror}")])
     found = Discovered([], [])
-    for entry in entries:
-        if depth == 0 and entry.name == PUBLISHED:
+    for child in children:
+        if depth == 0 and child.name == PUBLISHED:
             continue
-        path = directory / entry.name
-        if entry.is_symlink():
+        path = directory / child.name
+        if child.is_symlink():
             if os.path.isdir(path):  # noqa: PTH112 - false for a loop and for what may not be seen
                 found.others.append((path, "a symbolic link: not followed"))
-        elif entry.is_dir() and not entry.name.startswith(".") and depth < DEEPEST:
+        elif child.is_dir() and not child.name.startswith(".") and depth < DEEPEST:
             deeper = _below(path, depth + 1)
             found.run_directories.extend(deeper.run_directories)
             found.others.extend(deeper.others)
     if found.run_directories:
         return found
-    if _looks_like_run(directory, entries, is_root=depth == 0):
+    if _looks_like_run(directory, children, is_root=depth == 0):
         return Discovered([directory], [])
-    if depth > 0 and (found.others or any(one.is_file(follow_symlinks=False) for one in entries)):
+    if depth > 0 and (found.others or any(one.is_file(follow_symlinks=False) for one in children)):
         reason = f"not a run directory: no {' or '.join(MARKS)} in it"
         return Discovered([], [(directory, reason)])
     return found
 
 
-def _looks_like_run(directory: Path, entries: list[os.DirEntry[str]], *, is_root: bool) -> bool:
-    marks = sum(entry.name in MARKS for entry in entries)
+def _looks_like_run(directory: Path, children: list[os.DirEntry[str]], *, is_root: bool) -> bool:
+    marks = sum(child.name in MARKS for child in children)
     if is_root:
         return marks == len(MARKS)
     return marks > 0 or directory.name.startswith("seed=")

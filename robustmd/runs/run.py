@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from robustmd.errors import listed, printable
+from robustmd.methods.individual import Individual
 from robustmd.metrics import worst
 from robustmd.runs.untrusted import Unreadable
 
@@ -140,7 +141,7 @@ class Run:
     @property
     def domain(self) -> str | None:
         """The one domain an individual model was trained on; None for a mixture."""
-        domain = self.config["method"].get("domain") if self.method == "individual" else None
+        domain = self.config["method"].get("domain") if self.method == Individual.name else None
         if isinstance(domain, int) and 0 <= domain < len(self.measured):
             return self.measured[domain]
         return None if domain is None else str(domain)

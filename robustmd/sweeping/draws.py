@@ -13,6 +13,7 @@ from typing import Any
 from robustmd.config.ranges import Tune
 from robustmd.config.settings import METHODS
 from robustmd.errors import UserError
+from robustmd.methods.individual import Individual
 
 MOST = 10_000  # configurations of a method
 Row = dict[str, Any]
@@ -47,7 +48,7 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
             f"more, every_method: {{KEY: {{log: [LOW, HIGH]}}}}}}, and perhaps alone: 1 to {MOST}"
         )
     methods: list[tuple[str, Row, dict[str, Tune]]] = [
-        *(("individual", {"method.domain": k}, {}) for k in range(num_domains)),
+        *((Individual.name, {"method.domain": k}, {}) for k in range(num_domains)),
         *((name, {}, own_ranges(name)) for name in METHODS if METHODS.flag(name, "fair")),
     ]
     rows = []

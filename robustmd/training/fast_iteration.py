@@ -168,7 +168,7 @@ class CapturedIteration(Steps):
                 for step in ordered:
                     step()
             # Its autograd graph would tie the gradients to this stream; the capture has its own.
-            del self.losses, self.seen
+            del self.losses, self.whole
         learner.optimizer.zero_grad(set_to_none=True)
         if losses_weighed(parts) == "next":  # as they are replayed: their memory is shared
             ordered[2:] = [self.descend, self.answer]

@@ -21,6 +21,7 @@ from robustmd.config.plugins import described
 from robustmd.config.ranges import DISTRIBUTION
 from robustmd.domains.domain import DomainSet
 from robustmd.errors import UserError, listed
+from robustmd.methods.individual import Individual
 from robustmd.runs import checkpoints, files
 from robustmd.runs.reader import Run, collect, judge, status_of
 from robustmd.runs.rerun import command, hydra_value
@@ -136,7 +137,7 @@ class FinishedRuns:
         above, of whatever seed, learning rate, momentum and weight decay: all runs of `regret` play
         the same game.
         """
-        folder = Path(self.config.paths.outputs) / self.config.data.name / "individual"
+        folder = Path(self.config.paths.outputs) / self.config.data.name / Individual.name
         fingerprint = self.domains.fingerprint
         wanted = _protocol(settings.as_dict(self.config), fingerprint)
         losses: dict[str, list[float]] = {name: [] for name in self.trained}
@@ -149,7 +150,7 @@ class FinishedRuns:
                 f"method.reference=null: no finished individual run of "
                 f"{listed(missing)} with these settings in {folder}; "
                 f"make them with `{_individual_command(self.overrides, missing)}`, or give "
-                "method.reference=[…], one number a domain"
+                "method.reference=[…], one number for each domain"
             )
         best = {name: float(f"{min(found):.{DIGITS}g}") for name, found in losses.items()}
         said = listed([f"{name} {loss:g} (of {len(losses[name])})" for name, loss in best.items()])
@@ -161,7 +162,7 @@ class FinishedRuns:
         if path is None:
             raise UserError(
                 "method=retrain: needs method.run=FOLDER, whose finished runs' mean weights to "
-                "take, or method.weights=[…], one number a domain"
+                "take, or method.weights=[…], one number for each domain"
             )
         runs = _runs_of_one_configuration(Path(whole("method.run", path)))
         played = []
@@ -203,10 +204,9 @@ def _protocol(config: Mapping[str, Any], fingerprint: str) -> Any:
 
 
 def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str:
-    own = ("method", "row", "experiment")
-    kept = [o for o in overrides if o.lstrip("+").partition("=")[0].partition(".")[0] not in own]
+    kept = [o for o in overrides if not o.lstrip("+").startswith(("method", "experiment"))]
     names = ",".join(map(hydra_value, missing))
-    return command(["-m", "method=individual", f"method.domain={names}", *kept])
+    return command(["-m", f"method={Individual.name}", f"method.domain={names}", *kept])
 
 
 def _runs_of_one_configuration(path: Path) -> list[Run]:

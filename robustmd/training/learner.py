@@ -161,15 +161,15 @@ def build_learner(
     weights: the file that the model begins with.
     """
     torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
-    seen = BackboneFacts.of(domains)
-    model = build_backbone(config.backbone, seen)
-    notes = [load_weights(model, weights, config.backbone, seen)] if weights else []
+    of_data = BackboneFacts.of(domains)
+    model = build_backbone(config.backbone, of_data)
+    notes = [load_weights(model, weights, config.backbone, of_data)] if weights else []
     model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     training, method = config.training, config.method
     facts = MethodFacts(num_trained, training.iterations, sizes)
     adversary = build_adversary(method, facts).to(device)
     own_rate = training.head_learning_rate is not None
-    head = head_of(config.backbone, seen) if own_rate else None
+    head = head_of(config.backbone, of_data) if own_rate else None
     averages = METHODS.flag(method.name, "averages") or training.ema is not None
     return Learner(
         model,

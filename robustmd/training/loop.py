@@ -76,7 +76,7 @@ def iterate(parts: Parts, steps: Steps | None = None) -> None:
     with clock.part("model"):
         learner.count_average()
         steps.descend()
-        parts.history.record(learner.adversary.weights, *steps.seen)
+        parts.history.record(learner.adversary.weights, *steps.whole)
     if weighs == "next":
         with clock.part("adversary"):
             steps.answer()
@@ -99,19 +99,19 @@ class Steps:
         self.domains = None if domains is None else sent(domains, pool.device)
 
     def forward(self) -> None:
-        """f̂ᵗ, [M], or what this process's part of the batch adds to it; `seen`: that of all."""
+        """f̂ᵗ, [M], or what this process's part of the batch adds to it; `whole`: of all."""
         learner, part = self.parts.learner, self.part
         logits = learner.training_logits(self.images)
         absent = self.parts.pool.absent_classes(part)
         rows = domain_losses(logits, self.labels, len(part.positions), absent, learner.loss)
         self.losses = self.parts.batches.means(rows)
-        self.seen = of_all(learner, self.losses, self.domains)
+        self.whole = of_all(learner, self.losses, self.domains)
 
     def answer(self) -> None:
         """The adversary's answer to f̂ᵗ, if it feeds on batches, and its play's score."""
         learner = self.parts.learner
         if learner.adversary.feeds_on == "batch":
-            play = learner.adversary.update(*self.seen)
+            play = learner.adversary.update(*self.whole)
             if learner.regret is not None:
                 learner.regret.update(play)
 

@@ -63,8 +63,8 @@ def turned(images: torch.Tensor, places: torch.Tensor, inside: torch.Tensor) -> 
     rounding down.
     """
     source = images.permute(0, 3, 1, 2).float()
-    seen = functional.grid_sample(source, places, padding_mode="border", align_corners=False)
-    return seen.permute(0, 2, 3, 1).mul(inside).round_().to(torch.uint8).contiguous()
+    sampled = functional.grid_sample(source, places, padding_mode="border", align_corners=False)
+    return sampled.permute(0, 2, 3, 1).mul(inside).round_().to(torch.uint8).contiguous()
 
 
 def turned_places(

@@ -13,6 +13,7 @@ import torch
 from robustmd.backbones.networks.pretrained import WeightsFile
 from robustmd.config import settings, validation
 from robustmd.config.identity import (
+    by_content,
     canonical,
     config_hash,
     identity_of,
@@ -27,15 +28,14 @@ from robustmd.registry import LOSSES, METRICS, Loss
 from robustmd.runs import files
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.finished_runs import FinishedRuns, recorded_identity
-from robustmd.training.records import resolve_precision
 
 
 @dataclass(frozen=True)
 class Plan:
     """The settled facts of one run.
 
-    config: checked against the data; names, numbers and the precision stand where `auto`, an index
-        or "take it from runs" stood.
+    config: checked against the data; names and numbers stand where an index or "take it from runs"
+        stood. plain: the same as plain data, as config.yaml holds it.
     device: where the model and, where they fit, the images go.
     weights: the file that the model begins with.
     trained: the K domains that train, in order. unseen: those of `data.unseen`.
@@ -47,6 +47,7 @@ class Plan:
     """
 
     config: settings.Config
+    plain: Mapping[str, Any]
     domains: DomainSet
     device: torch.device
     weights: WeightsFile | None
@@ -68,8 +69,9 @@ class Plan:
         overrides: Sequence[str] = (),
         say: Say = lambda _: None,
     ) -> Plan:
-        """Settle them. `overrides`: what the user typed, for the command that makes a run that is
-        missing; `say` is told what is to be known of the data's classes.
+        """Settle them. `config`: let pass by `validation.validate`, its precision resolved;
+        `overrides`: what the user typed, for the command that makes a run that is missing; `say` is
+        told what is to be known of the data's classes.
 
         Raises:
             UserError: the settings do not go with the data or the device; all examples are of one
@@ -84,11 +86,8 @@ class Plan:
                 "features; leave it out"
             )
         domains = with_test_notes(domains, trained, say)
-        _check_validation(config, domains)
-        precision = resolve_precision(config.runtime.precision, device)
-        config = replace(config, runtime=replace(config.runtime, precision=precision))
-        others = FinishedRuns(config, domains, trained, overrides)
-        method, note = config.method.filled(others)
+        _check_validation(config, domains, unseen)
+        method, note = config.method.filled(FinishedRuns(config, domains, trained, overrides))
         config = replace(config, method=method)
 
         alone = ""
@@ -99,13 +98,15 @@ class Plan:
         plain = settings.as_dict(config)
         sha256 = weights.sha256 if weights else None
         read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
-        identity, by_place = identity_of(plain, read), number_changing(plain)
+        by_place = number_changing(plain)
+        identity = by_content(by_place, read)
         folder, outputs = _folder(config, read, identity, by_place), Path(config.paths.outputs)
         # The user's own folder may be a link; one below it leads to where nobody asked to write.
         if folder.resolve() != outputs.resolve() / folder.relative_to(outputs):
             raise UserError(f"{folder}: a symbolic link below {outputs} leads elsewhere; remove it")
         return cls(
             config=config,
+            plain=plain,
             domains=domains,
             device=device,
             weights=weights,
@@ -140,15 +141,14 @@ class Plan:
         """The same with other iterations T, in this one's directory."""
         training = replace(self.config.training, iterations=iterations)
         config = replace(self.config, training=training)
-        identity = identity_of(settings.as_dict(config), self.read)
-        return replace(self, config=config, identity=identity)
+        plain = settings.as_dict(config)
+        return replace(self, config=config, plain=plain, identity=identity_of(plain, self.read))
 
     @property
     def checkpoint_name(self) -> str:
         """Which run on which bytes: a checkpoint of another one is not taken."""
-        sha256 = self.read["weights_sha256"] or ""
-        ending = f"seed={self.config.seed} {self.domains.fingerprint} {sha256}"
-        return f"{config_hash(self.identity)} {ending}"
+        ending = f"{self.domains.fingerprint} {self.read['weights_sha256'] or ''}"
+        return f"{config_hash(self.identity)} seed={self.config.seed} {ending}"
 
 
 def _check_targets(config: settings.Config, domains: DomainSet) -> None:
@@ -215,15 +215,14 @@ def _folder(
     return named
 
 
-def _check_validation(config: settings.Config, domains: DomainSet) -> None:
+def _check_validation(config: settings.Config, domains: DomainSet, unseen: Sequence[str]) -> None:
     """Raises UserError where something is chosen by validation sets that are not there, or by a
     metric that they do not have."""
     evaluation, patience = config.evaluation, config.training.patience
     asked = f"training.patience={patience}" if patience is not None else ""
     if evaluation.keep == "best_val":
         asked = "evaluation.keep=best_val"
-    seen = (one for one in domains if one.name not in config.data.unseen)
-    lacking = [one.name for one in seen if one.val is None]
+    lacking = [one.name for one in domains if one.val is None and one.name not in unseen]
     if asked and lacking:
         raise UserError(
             f"{asked}: needs a validation set in each domain, and there is none in "

@@ -294,10 +294,10 @@ class Shelf:
         if self._is_cropped:
             corners = self._centre.expand(len(rows), 2) if corners is None else corners
             corners = sent(corners, self.images.device)
-            seen = pixels.cropped(self.images, rows, corners, self.image_size[0])
+            images = pixels.cropped(self.images, rows, corners, self.image_size[0])
         else:  # index_select copies whole images, several times faster than images[rows]
-            seen = self.images.index_select(0, rows)
-        return sent(seen, self.device)
+            images = self.images.index_select(0, rows)
+        return sent(images, self.device)
 
     def _turned_places(
         self, matrices: torch.Tensor, corners: torch.Tensor

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import torch
 
-from robustmd.config import settings
 from robustmd.config.identity import canonical, flattened
 from robustmd.errors import Say, UserError, first_line
 from robustmd.methods import build_adversary
@@ -52,7 +51,7 @@ def go_on(plan: Plan, state: RunState, environment: Mapping[str, Any]) -> bool:
     if before is None:
         directory.write_record(files.ENVIRONMENT, environment)
     if directory.record(files.CONFIG) is None:
-        directory.write_record(files.CONFIG, settings.as_dict(plan.config))
+        directory.write_record(files.CONFIG, plan.plain)
     return True
 
 

@@ -127,7 +127,7 @@ def _planned(config: settings.Config, overrides: Sequence[str], say: Say) -> Pla
     """The plan, for the data that are there; torch is set up for it."""
     runtime = config.runtime
     device = here().device(choose_device(runtime.device))
-    set_up(runtime, device)
+    config = replace(config, runtime=replace(runtime, precision=set_up(runtime, device)))
     if runtime.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if torch.are_deterministic_algorithms_enabled() != runtime.deterministic:
@@ -224,7 +224,7 @@ def _begin(session: Session, overrides: list[str], console: Console) -> list[str
         "batches_hash": batches_hash,
     }
     if config.force or not config.resume or not go_on(plan, session.state, environment):
-        plan.directory.begin(settings.as_dict(config), environment)
+        plan.directory.begin(plan.plain, environment)
         if config.extend:
             extend(plan, session.state, environment)
     here().share(session.state, config.seed)

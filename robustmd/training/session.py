@@ -188,8 +188,8 @@ class Session:
         at = self.learner.measured
         if at not in self.limits or at == self.end:
             return
-        seen = [name for name in self.plan.domains.names if name not in self.plan.unseen]
-        best = validated_so_far(self.plan.directory.path, seen)[at]
+        compared = [name for name in self.plan.domains.names if name not in self.plan.unseen]
+        best = validated_so_far(self.plan.directory.path, compared)[at]
         if best > self.limits[at]:
             raise Pruned(
                 f"its worst-case validation loss fell to {best:.4f}, half of the search's finished "

@@ -12,7 +12,7 @@ from robustmd.config.keys import all_keys
 from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
 
-GROUPS = ("data", "backbone", "method", "training", "evaluation", "runtime", "row", "experiment")
+GROUPS = ("data", "backbone", "method", "training", "evaluation", "runtime", "experiment")
 KEYS = ["seed", "force", "resume", "method", "training", "paths", "data.name", "method.name"]
 KEYS += sorted({key.name for key in all_keys()})
 OPTIONS = "opt even individual ot digits digits_mini folder alexnet demo default null none"

@@ -88,7 +88,7 @@ def test_the_adversary_answers_the_last_losses_of_who_is_absent() -> None:
         ([0, 2], [3.0, 1.0], [3.0, 2.0, 1.0]),  # never seen: the mean of the others
         ([1], [5.0], [3.0, 5.0, 1.0]),
     ):
-        steps.seen = of_all(steps.parts.learner, torch.tensor(losses), torch.tensor(seen))
+        steps.whole = of_all(steps.parts.learner, torch.tensor(losses), torch.tensor(seen))
         steps.answer()
         theirs.update(torch.tensor(every))
         assert ours.weights.equal(theirs.weights)
