@@ -69,9 +69,8 @@ class Plan:
         overrides: Sequence[str] = (),
         say: Say = lambda _: None,
     ) -> Plan:
-        """Settle them. `config`: let pass by `validation.validate`, its precision resolved;
-        `overrides`: what the user typed, for the command that makes a run that is missing; `say` is
-        told what is to be known of the data's classes.
+        """Settle them. `config`: validated, its precision resolved; `overrides`: what was typed,
+        for the command that makes a missing run; `say` is told what is to be known of the classes.
 
         Raises:
             UserError: the settings do not go with the data or the device; all examples are of one
@@ -98,9 +97,8 @@ class Plan:
         plain = settings.as_dict(config)
         sha256 = weights.sha256 if weights else None
         read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
-        by_place = number_changing(plain)
-        identity = by_content(by_place, read)
-        folder, outputs = _folder(config, read, identity, by_place), Path(config.paths.outputs)
+        identity, folder = _placed(config, plain, read)
+        outputs = Path(config.paths.outputs)
         # The user's own folder may be a link; one below it leads to where nobody asked to write.
         if folder.resolve() != outputs.resolve() / folder.relative_to(outputs):
             raise UserError(f"{folder}: a symbolic link below {outputs} leads elsewhere; remove it")
@@ -183,18 +181,17 @@ def _check_loss(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> None
         raise UserError(f"{what}: for {shapes} must give a tensor [{len(outputs)}], not: {given}")
 
 
-def _folder(
-    config: settings.Config,
-    read: Mapping[str, Any],
-    identity: Mapping[str, Any],
-    by_place: Mapping[str, Any],
-) -> Path:
-    """The run's folder: where the settings name files, a run is also found under the name that it
-    had when their paths were part of it. Raises UserError: a run of the same settings read other
-    bytes from there, and force=true is not given."""
+def _placed(
+    config: settings.Config, plain: Mapping[str, Any], read: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Path]:
+    """The run's identity and its folder: where the settings name files, a run is also found under
+    the name that it had when their paths were part of it. Raises UserError: a run of the same
+    settings read other bytes from there, and force=true is not given."""
+    by_place = number_changing(plain)
+    identity = by_content(by_place, read)
     named = run_folder(Path(config.paths.outputs), identity, config.seed)
     if identity == by_place or named.is_dir():
-        return named
+        return identity, named
     other = ""
     for path in sorted(named.parents[1].glob(f"*/{named.name}")):
         there = RunDirectory(path)
@@ -202,7 +199,7 @@ def _folder(
         if found is None or its_read is None:
             continue
         if recorded_identity(found, its_read) == canonical(identity):
-            return path
+            return identity, path
         if recorded_identity(found, {}) == canonical(by_place):
             same_data = its_read.get("data_fingerprint") == read["data_fingerprint"]
             what = "began with other weights" if same_data else "read other data"
@@ -212,7 +209,7 @@ def _folder(
             f"{other}; force=true trains on what is there now beside it, "
             "paths.outputs=FOLDER elsewhere"
         )
-    return named
+    return identity, named
 
 
 def _check_validation(config: settings.Config, domains: DomainSet, unseen: Sequence[str]) -> None:
