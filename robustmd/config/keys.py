@@ -19,8 +19,8 @@ KINDS = {
     str: "text",
     list: "a list",
 }
-PAGES = {  # in docs/, of a key, or of its part; a method has a page of its own, a data set may have
-    "": "runs",
+# In docs/, of a key, or of its part, else "runs"; methods and some data sets have their own.
+PAGES = {
     "jobs": "sweeps",
     "jobs_per_device": "sweeps",
     "imports": "own_code",
@@ -28,11 +28,8 @@ PAGES = {  # in docs/, of a key, or of its part; a method has a page of its own,
     "tracking_model": "trackers",
     "training": "training",
     "training.domains_per_batch": "many_domains",
-    "evaluation": "runs",
     "runtime": "benchmarks",
     "logging": "methods/README",
-    "checkpoint": "runs",
-    "paths": "runs",
     "backbone": "backbones",
     **{f"data.{name}": "own_data" for name in ("unseen", "sizes", "validation", "shares")},
     "data.augment": "augmentation",
@@ -85,8 +82,8 @@ class Key:
         if part and not OPTIONS[part][option].__module__.startswith("robustmd."):
             return None
         own = {"method": f"methods/{option}", "data": DATA.flag(option, "page")}.get(part)
-        where = part or self.name.rpartition(".")[0]
-        return f"docs/{PAGES.get(self.name) or own or PAGES[where]}.md"
+        of_part = PAGES.get(self.name.partition(".")[0], "runs")
+        return f"docs/{PAGES.get(self.name) or own or of_part}.md"
 
 
 def in_words(kind: Any) -> str:

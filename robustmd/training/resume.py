@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -145,7 +146,7 @@ class _Noticing:
 def by_length(plan: Plan) -> str:
     """What makes iterations depend on how many there are, T; "" where nothing does."""
     training, method = plan.config.training, plan.config.method
-    twice = plan.of_length(2 * plan.iterations).config.training
+    twice = replace(training, iterations=2 * plan.iterations)
     ours, longer = schedule(training), schedule(twice)
     if any(ours(t) != longer(t) for t in range(plan.iterations + 1)):
         return f"training.schedule={training.schedule}"

@@ -37,6 +37,7 @@ class Leaning(robustmd.Settings):
             "method=topk",
             ["method=topk: The mean of the k", "method.k", "docs/methods/topk"],
         ),
+        ("data.sigmas data=pets_noise", ["0.0,4.0,8.0,12.0", "docs/noise.md"]),
         ("folder", ["data=folder: Your own domains", "data.root", "docs/own_data.md"]),
         (
             "",
