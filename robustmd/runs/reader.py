@@ -121,7 +121,7 @@ def validated_so_far(path: Path, domains: Sequence[str]) -> dict[int, float]:
     measured = history_of(rows, domains).get("val")
     if measured is None:
         return {}
-    so_far = np.minimum.accumulate(measured.worst_loss)
+    so_far = np.minimum.accumulate(measured.worst("loss"))
     return dict(zip(measured.iterations.tolist(), so_far.tolist(), strict=True))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from robustmd.errors import listed, printable
 from robustmd.methods.individual import Individual
 from robustmd.metrics import worst
+from robustmd.registry import METRICS
 from robustmd.runs.untrusted import Unreadable
 
 Constant = Mapping[str, Sequence[str]]  # split -> domains for which one class is predicted
@@ -73,20 +74,14 @@ class Series:
     examples: np.ndarray
     dropped: tuple[int, ...] = ()
 
-    @property
-    def worst_loss(self) -> np.ndarray:
-        """f_w(t) = max_k f_k(W_t), [n]."""
-        return worst(self.loss, "smaller")
-
-    @property
-    def worst_accuracy(self) -> np.ndarray:
-        """min_k Acc_k(W_t), [n]."""
-        return worst(self.accuracy, "larger")
-
     def values(self, metric: str) -> np.ndarray:
         """float64 [n, K] of one of `MEASURED`."""
         found: np.ndarray = getattr(self, metric)
         return found
+
+    def worst(self, metric: str) -> np.ndarray:
+        """f_w(t) = max_k f_k(W_t), or min_k Acc_k(W_t), [n]."""
+        return worst(self.values(metric), METRICS[metric].better)
 
     def at(self, iterations: np.ndarray) -> Series:
         """The measurements at these iterations."""
@@ -195,13 +190,10 @@ class Run:
         found = self.final[split][domain].accuracy
         return math.nan if found is None else found
 
-    def worst_loss(self, split: str) -> float:
-        """f_w = max_k f_k within this run."""
-        return float(worst([self.loss(split, domain) for domain in self.domains], "smaller"))
-
-    def worst_accuracy(self, split: str) -> float:
-        """Acc_w = min_k Acc_k within this run [percent]."""
-        return float(worst([self.accuracy(split, domain) for domain in self.domains], "larger"))
+    def worst(self, metric: str, split: str) -> float:
+        """f_w = max_k f_k, or Acc_w = min_k Acc_k [percent], within this run."""
+        values = [getattr(self, metric)(split, domain) for domain in self.domains]
+        return float(worst(values, METRICS[metric].better))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def worst_loss_of(outcome: Outcome) -> WorstLoss | None:
     run = run or next((one.run for one in said if one.run is not None), None)
     so_far = validated_so_far(run.path, run.domains) if run else {}
     if run is not None and "val" in run.final:
-        found = WorstLoss(run.worst_loss("val"))
+        found = WorstLoss(run.worst("loss", "val"))
     elif outcome.status in ("diverged", "pruned"):
         found = WorstLoss(math.inf)
     else:

@@ -144,14 +144,13 @@ def _seed_spread(old: Run, new: Run) -> tuple[bool, list[str]]:
         ]
     factor = float(special.stdtrit(n - 1, 0.975)) * math.sqrt(1 + 1 / n)
     inside, words = True, []
-    of_test = ("worst test accuracy", lambda run: run.worst_accuracy("test"))
-    if new.are_numbers:
-        of_test = ("worst test loss", lambda run: run.worst_loss("test"))
-    for name, of in (("worst training loss", lambda run: run.worst_loss("train")), of_test):
-        value, values = of(new), [of(seed) for seed in seeds]
+    of_test = "loss" if new.are_numbers else "accuracy"
+    for name, split, metric in (("training", "train", "loss"), ("test", "test", of_test)):
+        value, values = new.worst(metric, split), [seed.worst(metric, split) for seed in seeds]
         mean, width = statistics.fmean(values), factor * statistics.stdev(values)
         inside &= abs(value - mean) <= width
-        words.append(f"{name} {value:.4f}; a further seed: {mean:.4f} ± {width:.4f} ({n} seeds)")
+        further = f"{mean:.4f} ± {width:.4f} ({n} seeds)"
+        words.append(f"worst {name} {metric} {value:.4f}; a further seed: {further}")
     return inside, words
 
 

@@ -117,7 +117,7 @@ def test_a_finished_run(
             ends_well(["runs", str(outputs), *option], codes=(0, 1))
         for found in collect(outputs).runs if faults is damages else []:
             assert found.domains == sound.domains
-            assert found.worst_loss("train") >= 0
+            assert found.worst("loss", "train") >= 0
         ends_well(["evaluate", str(run), "runtime.threads=1"], codes=(0, 1))
         if number % 20 == 0:
             shutil.rmtree(again, ignore_errors=True)

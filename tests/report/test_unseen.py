@@ -133,7 +133,7 @@ def test_a_run_from_before_the_summary_named_the_unseen(runs):
     assert not found.problems
     for run in found.runs:
         assert (run.domains, run.unseen) == (TRAINED, ("sketch",))
-        assert run.worst_loss("train") == by_hand(run.path, "train", "loss", max)[-1]
+        assert run.worst("loss", "train") == by_hand(run.path, "train", "loss", max)[-1]
     for listed in list_runs(runs.root):
         assert listed.worst_loss == by_hand(listed.path, "train", "loss", max)[-1]
 

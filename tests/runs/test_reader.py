@@ -38,8 +38,8 @@ def test_a_run_is_read_whole(outputs):
     assert (run.status, run.domains, run.label, run.lam) == ("finished", ("a", "b"), "opt", 0.1)
     assert run.loss("train", "b") == 0.25
     assert run.accuracy("test", "b") == 75.0
-    assert (run.worst_loss("train"), run.worst_accuracy("train")) == (0.5, 80.0)
-    assert (run.worst_loss("test"), run.worst_accuracy("test")) == (0.9, 75.0)
+    assert (run.worst("loss", "train"), run.worst("accuracy", "train")) == (0.5, 80.0)
+    assert (run.worst("loss", "test"), run.worst("accuracy", "test")) == (0.9, 75.0)
     assert run.final["train"]["a"].examples == 40
 
 

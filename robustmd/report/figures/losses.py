@@ -99,7 +99,7 @@ def _accuracy(history: Mapping[str, Series]) -> pd.Series:
     test = history.get("test")
     if test is None:
         return pd.Series(dtype=float)
-    return pd.Series(test.worst_accuracy, test.iterations)
+    return pd.Series(test.worst("accuracy"), test.iterations)
 
 
 def best_and_worst(data: FigureData) -> Drawing | None:
