@@ -93,7 +93,7 @@ def assert_all_named(code: int, said: str, finished: set[str]) -> None:
     head, _, tail = said.partition("did not finish:\n")
     begun = [line for line in head.splitlines() if line.startswith("[run ")]
     assert len(begun) == len(set(begun)), begun
-    named = re.findall(r"^  \[run \d+ of 12\] .*method=(\w+) seed=(\d): (.*)$", tail, re.M)
+    named = re.findall(r"^  \[run \d+ of 12\] method=(\w+) seed=(\d) [^:]*: (.*)$", tail, re.M)
     runs = [f"{method} {seed}" for method, seed, _ in named]
     assert len(runs) == len(set(runs)), runs
     assert set(runs) | finished == {
