@@ -40,7 +40,15 @@ SHORT = [
     "evaluation.examples=20",
 ]
 BEST = ["data.validation=0.2", "evaluation.keep=best_val"]
-STAND_INS = {  # what a reader puts in by himself
+VARIABLES = {  # that a page sets for its commands
+    rf"\${name}\b": value
+    for page in ("reproduction", "choosing_lambda")
+    for name, value in re.findall(
+        r'^ *(\w)="([^"]*)"', (ROOT / "docs" / f"{page}.md").read_text("utf-8"), re.M
+    )
+}
+STAND_INS = VARIABLES | {  # what a reader puts in by himself, or has trained before
+    r"(?<=report )fair/\w+": "outputs",
     r"outputs/digits_mini/opt/[^/ ]+/seed=0|\b(RUN|RUN_DIR)\b": "{run}",
     r"method.run=FOLDER": "method.run={run.parent}",
     r"paths.data=DIR": "paths.data=data",
@@ -113,7 +121,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for block in re.findall(r"```python\n(# (\w+\.py)\n.*?)```", path.read_text("utf-8"), re.S):
             (folder / block[1]).write_text(block[0], "utf-8")
     (folder / "own" / "experiment").mkdir(parents=True)
-    mine = ROOT / "conf" / "experiment" / "mini_fair.yaml"
+    mine = ROOT / "conf" / "experiment" / "fair.yaml"
     shutil.copy(mine, folder / "own" / "experiment" / "mine.yaml")
     _photos(folder)
     (folder / "outputs").mkdir()
@@ -145,7 +153,8 @@ def words(typed: str, folder: Path) -> list[str]:
         return [name, *arguments]
     given = {word.partition("=")[0] for word in arguments}
     if "experiment" in given:  # of hundreds of runs even's of one seed; test_presets.py has all
-        few = (word for word in ("method=even", "seed=0") if word.partition("=")[0] not in given)
+        own = ["method=even"] if "experiment=lambda" not in typed else []  # of these it has none
+        few = (word for word in (*own, "seed=0") if word.partition("=")[0] not in given)
         return [name, *dict.fromkeys([*arguments, *few, "--list"])]
     if "-m" in given and "hydra/sweeper" not in given:  # which needs results
         return [name, *arguments, "--list"]
@@ -209,6 +218,7 @@ def test_the_others_are_started_somewhere_or_marked(command: Command) -> None:
     [
         ("measure_decoding", ["--images=20", "--tries=1"], "20 photos, 1 core(s):"),
         ("choosing_lambda", [], "digits_typed"),
+        ("fair_tables", [], "typed_turned"),
     ],
 )
 def test_a_script_that_a_page_names(

@@ -14,7 +14,7 @@ from rich.console import Console
 from tiny import composed, rows, signalled_at, summary, synthetic_domains
 from torch.nn.functional import cross_entropy
 
-from robustmd.config.validation import settled
+from robustmd.config.validation import settled, validate
 from robustmd.errors import UserError
 from robustmd.report import report
 from robustmd.report.report import write_report
@@ -159,11 +159,19 @@ def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
         (["++data.shares=[1,2,3]"], "has 3 entries; must have 2, one for each of a, b"),
         (["++data.shares=size", "training.batch_size=1"], "needs all 2 domains in each batch"),
         (["++data.shares=size", "training.domains_per_batch=1"], "leave out training.domains_per"),
-        (["++data.shares=[1,0]"], "must be equal, size or a list of numbers > 0"),
-        (["++data.shares=most"], "must be equal, size or a list of numbers > 0"),
     ],
 )
-def test_shares_that_do_not_go_are_refused(overrides: list[str], words: str) -> None:
+def test_shares_that_do_not_go_with_the_domains_are_refused(
+    overrides: list[str], words: str
+) -> None:
+    config = composed(*overrides)
     with pytest.raises(UserError) as error:
-        settled(composed(*overrides), ("a", "b"))
+        settled(config, ("a", "b"))
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("shares", ["[1,0]", "most"])
+def test_shares_that_are_none_are_refused(shares: str) -> None:
+    config = composed(f"++data.shares={shares}")
+    with pytest.raises(UserError, match="must be equal, size or a list of numbers > 0"):
+        validate(config)
