@@ -65,7 +65,8 @@ def differs(one: tuple) -> str:
     decimals = 3 if one.unit == "nats" else 2
     ends = [f"{x:+.{decimals}f}" for x in (one.difference, one.ci95_low, one.ci95_high)]
     mean, low, high = (text.replace("-", "−") for text in ends)
-    p = f"{one.p_holm:.2f}" if one.p_holm >= 0.1 else f"{max(one.p_holm, 0.0001):.2g}"
+    p = f"{one.p_holm:.2f}" if one.p_holm >= 0.1 else f"{one.p_holm:.2g}"
+    p = p if one.p_holm >= 1e-4 else "<0.0001"
     return f"{mean} [{low}, {high}] {p}{said(one.verdict)}"
 
 
