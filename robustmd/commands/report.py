@@ -23,7 +23,7 @@ examples:
   robustmd report outputs --baseline erm
   robustmd report --compare outputs_old outputs_new
 """
-SELECT = ("final", "last5", "best-val")  # report.selection says the same, and loads numpy
+SELECT = ("final", "last40", "best-val")  # report.selection says the same, and loads numpy
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,9 +37,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--select",
         choices=SELECT,
-        default="last5",
-        help="which measurements every number is of: the last, the mean of the last five, or the "
-        "one with the smallest worst-case validation loss (default: last5); never the test set",
+        default="last40",
+        help="which measurements every number is of: the last, the mean of those in the last "
+        "40 %% of the run, or the one with the smallest worst-case validation loss (default: "
+        "last40); never the test set",
     )
     parser.add_argument(
         "--best-by",

@@ -1,11 +1,12 @@
 """Which of a run's measurements a number is of: one rule for every row of a report.
 
-No rule looks at the test set: `final` and `last5` look at nothing, `best-val` at the validation
+No rule looks at the test set: `final` and `last40` look at nothing, `best-val` at the validation
 split alone.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -20,10 +21,10 @@ from robustmd.runs.run import Run, Series
 from robustmd.runs.untrusted import Unreadable, read_table
 
 AVERAGED = "_averaged"  # ends the splits that a run measured W̄ on, the mean of its iterates
-WINDOW = 5
+BEGIN = {"final": Fraction(1), "last40": Fraction(3, 5)}  # of the window, in parts of the run
 WORDS = {
     "final": "the final measurement (after the last iteration)",
-    "last5": "the mean of the last five measurements (fewer where a run made fewer)",
+    "last40": "the mean of the measurements in the last 40 % of the run",
     "best-val": "the measurement with the smallest worst-case validation loss",
 }
 WORST_LOSS = BestBy.of("worst_loss")
@@ -106,9 +107,9 @@ def _further(run: Run, split: str, iterations: Iterable[int]) -> dict[str, np.nd
 
 @dataclass(frozen=True)
 class Selection:
-    """`name`: "final", "last5" or "best-val", the best by `by` on the validation sets."""
+    """`name`: "final", "last40" or "best-val", the best by `by` on the validation sets."""
 
-    name: str = "last5"
+    name: str = "last40"
     by: BestBy = WORST_LOSS
 
     @property
@@ -141,7 +142,7 @@ class Selection:
             chosen = _best(run, self.by, last, "val")
             chosen |= _best(run, self.by, averaged, f"val{AVERAGED}") if chosen else {}
         else:
-            chosen = _last({**last, **averaged}, 1 if self.name == "final" else WINDOW)
+            chosen = _last({**last, **averaged}, BEGIN[self.name])
         return Selected(run, chosen, _unseen(run, chosen)) if chosen else None
 
 
@@ -155,12 +156,13 @@ def _unseen(run: Run, chosen: History) -> Selected | None:
     return Selected(of_them, {name: part for name, part in found.items() if len(part.iterations)})
 
 
-def _last(history: History, count: int) -> dict[str, Series]:
-    """Of the last so many measurements after training began those that are whole."""
+def _last(history: History, begin: Fraction) -> dict[str, Series]:
+    """The whole measurements after iterations t ≥ begin · T, T being the last that was measured."""
     found = {}
     for split, series in history.items():
-        made = sorted({*map(int, series.iterations), *series.dropped} - {0})
-        part = series.at(np.array(made[-count:], np.int64))
+        made = {*map(int, series.iterations), *series.dropped}
+        window = sorted(t for t in made if t and t >= begin * max(made))
+        part = series.at(np.array(window, np.int64))
         if len(part.iterations):
             found[split] = part
     return found

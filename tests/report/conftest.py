@@ -29,7 +29,7 @@ def written(outputs, tmp_path, tables_only):
 def section_of(outputs):
     """The only table of what lies in `outputs`, when it is called."""
 
-    def made(selection="last5"):
+    def made(selection="last40"):
         found = collect(outputs.root)
         (section,), _ = sections(found.runs, Selection(selection), found.problems)
         return section

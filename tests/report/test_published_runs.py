@@ -79,10 +79,10 @@ def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
 @pytest.mark.parametrize(
     ("page", "study", "rule", "count"),
     [
-        ("README.md", "demo_20_seeds", "last5", 9),
-        ("docs/demo.md", "demo_20_seeds", "last5", 9),
+        ("README.md", "demo_20_seeds", "last40", 9),
+        ("docs/demo.md", "demo_20_seeds", "last40", 9),
         ("docs/demo.md", "demo_20_seeds", "final", 9),
-        ("docs/demo.md", "demo_plateau", "last5", 2),
+        ("docs/demo.md", "demo_plateau", "last40", 2),
     ],
 )
 def test_differences_over_20_seeds_are_theirs(page, study, rule, count):

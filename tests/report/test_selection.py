@@ -46,20 +46,28 @@ def test_final_is_the_last_measurement(outputs):
     assert MEAN_TEST_ACCURACY.of(one) == 85.0
 
 
-def test_last5_is_the_mean_of_the_last_five_and_the_worst_is_taken_in_each(outputs):
-    # worst of each: 10 (sixth last, not in it), 60, 60, 70, 70, 80
-    pairs = [(10, 10), (60, 90), (90, 60), (70, 90), (90, 70), (80, 90)]
+def test_last40_is_the_mean_of_the_last_40_percent_and_the_worst_is_taken_in_each(outputs):
+    # worst of each from 60 % of the run on: 60, 60, 70, 70, 80
+    pairs = [(10, 10)] * 5 + [(60, 90), (90, 60), (70, 90), (90, 70), (80, 90)]
     run_of(outputs, *(measurement(a, b) for a, b in pairs))
-    one = selected(outputs, "last5")
-    assert len(one.iterations("test")) == 5
+    one = selected(outputs, "last40")
+    assert one.iterations("test") == (60, 70, 80, 90, 100)
     assert WORST_TEST_ACCURACY.of(one) == 68.0
     assert one.means("accuracy", "test")[0] == 78.0  # the domains' own means are larger
     assert WORST_TRAIN_LOSS.of(one) == pytest.approx(0.32)
 
 
-def test_the_untrained_model_is_not_among_the_last_five(outputs):
+@pytest.mark.parametrize(("measured", "in_it"), [(1, 1), (2, 1), (4, 2), (5, 3), (20, 9)])
+def test_the_window_is_the_same_part_of_a_run_however_often_it_was_measured(
+    outputs, measured, in_it
+):
+    run_of(outputs, *[measurement(60, 70)] * measured)
+    assert len(selected(outputs, "last40").iterations("test")) == in_it
+
+
+def test_the_untrained_model_is_in_no_mean(outputs):
     outputs.run(curve=[{"a": 2.0, "b": 3.0}], train={"a": (0.5, 80.0), "b": (0.25, 90.0)})
-    one = selected(outputs, "last5")
+    one = selected(outputs, "last40")
     assert one.iterations("train") == (100,)
     assert WORST_TRAIN_LOSS.of(one) == 0.5
 
@@ -69,10 +77,10 @@ def test_a_measurement_that_lost_a_row_is_left_out_of_the_mean_and_not_replaced(
     lines = path.read_text("utf-8").splitlines(keepends=True)
     lost = next(i for i, line in enumerate(lines) if ",test,b," in line and line.startswith("66,"))
     path.write_text("".join(lines[:lost] + lines[lost + 1 :]), "utf-8")
-    one = selected(outputs, "last5")
-    assert one.iterations("test") == (33, 50, 83, 100)
-    assert WORST_TEST_ACCURACY.of(one) == (60 + 60 + 70 + 80) / 4
-    assert one.iterations("train") == (33, 50, 66, 83, 100)
+    one = selected(outputs, "last40")
+    assert one.iterations("test") == (83, 100)
+    assert WORST_TEST_ACCURACY.of(one) == (70 + 80) / 2
+    assert one.iterations("train") == (66, 83, 100)
 
 
 def test_best_val_looks_at_the_validation_split_alone_and_takes_the_earliest_of_equals(outputs):
@@ -119,20 +127,20 @@ def test_runs_without_a_validation_split_are_listed_as_left_out(outputs, tmp_pat
 
 
 def test_the_averaged_model_is_selected_by_its_own_measurements(outputs):
-    first, last = (
+    early, late, last = (
         measurement(own, own + 10)
         | dict.fromkeys(("train_averaged", "test_averaged"), dict.fromkeys("ab", (0.5, averaged)))
-        for own, averaged in ((60, 40), (61, 80))
+        for own, averaged in ((10, 10), (60, 40), (61, 80))
     )
-    run_of(outputs, first, last)
-    one = selected(outputs, "last5")
+    run_of(outputs, early, late, last)
+    one = selected(outputs, "last40")
     of_average = replace(WORST_TEST_ACCURACY, split="test_averaged")
     assert of_average.of(one) == 60.0
     assert WORST_TEST_ACCURACY.of(one) == 60.5
 
 
 def test_a_part_of_the_training_set_is_said_in_the_caption(outputs, written):
-    run_of(outputs, measurement(60, 70), measurement(61, 71))
+    run_of(outputs, *[measurement(60, 70)] * 2, measurement(61, 71))
     caption = written().sections[0].table.caption
     assert "a fixed random part of the training set (from 20 examples a domain)" in caption
     final = written(selection=Selection("final"))
