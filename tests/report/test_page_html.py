@@ -179,7 +179,7 @@ def test_the_first_screen(report):
     places = [toy.index(word) for word in order]
     assert places == sorted(places)
     assert places[-1] < toy.index("<figure")
-    assert "undecided: opt (+1.55 points, n = 3)" in toy
+    assert "undecided: opt (+3.10 points, n = 3)" in toy
     assert "robustmd train" in html.unescape(toy)
 
 

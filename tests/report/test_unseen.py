@@ -64,7 +64,9 @@ def test_every_aggregate_is_over_the_domains_that_train(runs, written, by_method
             ("mean_test_accuracy", "test", "accuracy", statistics.fmean, TRAINED),
             ("unseen_sketch_test_accuracy", "test", "accuracy", min, ["sketch"]),
         ):
-            values = [statistics.fmean(by_hand(p, split, column, over, domains)) for p in paths]
+            # the last two of the three are in the last 40 % of the run
+            curves = [by_hand(p, split, column, over, domains)[-2:] for p in paths]
+            values = list(map(statistics.fmean, curves))
             assert float(rows[method][f"{name}_mean"]) == pytest.approx(statistics.fmean(values))
             assert float(rows[method][f"{name}_std"]) == pytest.approx(statistics.stdev(values))
     (section,), _ = sections(collect(runs.root).runs)
