@@ -10,7 +10,7 @@ from robustmd.report.estimate import difference, holm
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "outputs" / "published" / "fair"
-FAMILIES = [RECORDS / name for name in ("digits_typed", "typed_turned")]
+FAMILIES = [RECORDS / name for name in ("digits_typed", "typed_turned", "typed_few")]
 QUANTITIES = {
     "worst training loss": "worst_train_loss",
     "worst test accuracy": "worst_test_accuracy",
