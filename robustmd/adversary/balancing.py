@@ -88,14 +88,14 @@ class DynamicWeightAverage(Adversary):
 class FAMO(Adversary):
     """Liu, Feng, Stone and Liu, *FAMO: Fast Adaptive Multitask Optimization* (NeurIPS 2023).
 
-        p_t ∝ z_t/f̂ᵗ,    z_t = softmax(ξ_t),    δ_t = log f̂ᵗ⁻¹ − log f̂ᵗ
-        ξ_t = ξ_{t−1} − η Adam(J_zᵀ δ_t + γ ξ_{t−1}),    ξ_1 = 0,    J_z = diag(z) − z zᵀ at ξ_{t−1}
+        p_t ∝ z_t/f̂ᵗ,    z_t = softmax(ξ_t),    δ_t = log f̂ᵗ(W_t) − log f̂ᵗ(W_{t+1})
+        ξ_{t+1} = ξ_t − η Adam(J_zᵀ δ_t + γ ξ_t),    ξ_1 = 0,    J_z = diag(z) − z zᵀ at ξ_t
 
     All losses are to fall at the same *rate*: a domain whose log-loss fell faster than the others'
     loses weight. As published the gradient is of c Σ z_k log f_k with c = 1/Σ(z_k/f_k), which is
-    the p above, so nothing is normalised here. There δ is of one batch before and after the model's
-    step, a second forward pass; here f̂ᵗ is of the next batch. p weighs the batch it has seen
-    (`weighs` is "current"). A loss counts with 1e-8 added, as in the authors' code.
+    the p above, so nothing is normalised here. δ is of one batch, before and after the model's
+    step: it `looks_back`. p weighs the batch it has seen (`weighs` is "current"). A domain that is
+    not in the batch has δ = 0. A loss counts with 1e-8 added, as in the authors' code.
 
     | symbol | argument    | range                                       |
     |--------|-------------|---------------------------------------------|
@@ -105,35 +105,42 @@ class FAMO(Adversary):
     """
 
     weighs: ClassVar[Literal["next", "current"]] = "current"
+    looks_back: ClassVar[bool] = True
 
     logits: Tensor
-    last: Tensor
+    logs: Tensor
     mean: Tensor
     square: Tensor
+    moves: Tensor
 
     def __init__(self, num_domains: int, *, eta: float = 0.025, gamma: float = 0.001) -> None:
         super().__init__(num_domains)
         self.eta = arguments.positive("eta", eta)
         self.gamma = arguments.nonnegative("gamma", gamma)
-        for name in ("logits", "last", "mean", "square"):  # last: log f̂ᵗ⁻¹
+        for name in ("logits", "logs", "mean", "square"):  # logs: log f̂ᵗ(W_t)
             self.register_buffer(name, torch.zeros_like(self.p))
+        self.register_buffer("moves", torch.zeros((), dtype=torch.int64))
 
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, None]:
-        logs = f.clamp(min=0).add(_SMALLEST).log()
-        z = torch.softmax(self.logits, dim=0)
-        fallen = self.last - logs
-        slope = z * (fallen - torch.dot(z, fallen)) + self.gamma * self.logits
-        moves = self.steps > 1  # the first batch has none before it
-        self._descend(slope * moves, self.steps - 1)
-        self.last.copy_(logs)
-        p = torch.softmax(self.logits - logs, dim=0)
+        self.logs.copy_(_log(f))
+        p = torch.softmax(self.logits - self.logs, dim=0)
         return p, torch.dot(p, f), None
 
-    def _descend(self, slope: Tensor, steps: Tensor) -> None:
-        """Adam's step number `steps` on the logits; a slope of 0 at the start moves nothing."""
+    def _look_back(self, f: Tensor, present: Tensor) -> None:
+        fallen = torch.where(present, self.logs - _log(f), 0.0)
+        z = torch.softmax(self.logits, dim=0)
+        self._descend(z * (fallen - torch.dot(z, fallen)) + self.gamma * self.logits)
+
+    def _descend(self, slope: Tensor) -> None:
+        """Adam's step on the logits."""
         first, second = _DECAYS
+        self.moves.add_(1)
         self.mean.lerp_(slope, 1 - first)
         self.square.mul_(second).addcmul_(slope, slope, value=1 - second)
-        t = steps.clamp(min=1).to(slope.dtype)  # a power of an integer would be float32
+        t = self.moves.to(slope.dtype)  # a power of an integer would be float32
         size = (self.square / (1 - second**t)).sqrt().add(_SMALLEST)
         self.logits.sub_(self.mean / (1 - first**t) / size, alpha=self.eta)
+
+
+def _log(losses: Tensor) -> Tensor:
+    return losses.clamp(min=0).add(_SMALLEST).log()

@@ -47,6 +47,8 @@ class Adversary(PreciseModule):
         weighs: whose losses the answer to f̂ᵗ weighs: the "next" iteration's, or the "current"
             one's, as rules do that have no memory. `weighted_loss` keeps to it; by hand, `update`
             after the model's step, or before the weighted sum.
+        looks_back: whether it also has to be told the same batch's losses after the model's step
+            (`look_back`): a second forward pass.
         learns: whether the losses change the weights.
         signed: whether weights may be negative; they sum to 1 all the same.
         every: iterations between two updates.
@@ -54,6 +56,7 @@ class Adversary(PreciseModule):
 
     feeds_on: ClassVar[Literal["batch", "dataset"]] = "batch"
     weighs: ClassVar[Literal["next", "current"]] = "next"
+    looks_back: ClassVar[bool] = False
     learns: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     every: int = 1
@@ -153,6 +156,33 @@ class Adversary(PreciseModule):
         self.skipped.add_(~played)
         return Play(f, payoff, direction, played)
 
+    def look_back(
+        self,
+        losses: Tensor,
+        present: Tensor | None = None,
+        *,
+        counts: Tensor | None = None,
+        group: distributed.ProcessGroup | None = None,
+    ) -> None:
+        """For a rule that `looks_back`: after the model's step, the losses of the batch that it
+        answered last. The weights change at the next update. Losses that are not finite are passed
+        over; to other rules nothing happens.
+
+        Args:
+            losses, present, counts, group: as of `update`, for which the batch was the same.
+
+        Raises:
+            ValueError: as `update`.
+        """
+        losses, present, _ = self._of_all(losses, present, counts, group)
+        there = torch.ones_like(self.p, dtype=torch.bool) if present is None else present
+        seen = torch.where(there, losses, 0.0)
+        finite = seen.float().abs().amax() < torch.inf
+        before = [(buffer, buffer.clone()) for buffer in self._state_of_rule()]
+        self._look_back(torch.where(finite, seen, 0.0).to(self.p.dtype), there)
+        for buffer, kept in before:
+            torch.where(finite, buffer, kept, out=buffer)
+
     @property
     def has_regret(self) -> bool:
         """Whether it plays against every batch, with learned weights from before it."""
@@ -165,6 +195,9 @@ class Adversary(PreciseModule):
     def _respond(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """(p_{t+1}, payoff, ĥᵗ) for the losses f [K]; `p` is still p_t, `steps` is already t."""
         raise NotImplementedError
+
+    def _look_back(self, f: Tensor, present: Tensor) -> None:
+        """What a rule that `looks_back` learns from f [K], 0 where a domain is not `present`."""
 
     def regret_bound(self, mu: float, total_steps: int) -> float | None:
         """The proved bound on the regret after T updates, not divided by T; None: none is proved.

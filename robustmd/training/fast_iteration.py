@@ -174,6 +174,8 @@ class CapturedIteration(Steps):
             ordered[2:] = [self.descend, self.answer]
         if learner.adversary.feeds_on != "batch":  # it has no work, and no graph can be empty
             ordered.remove(self.answer)
+        if learner.adversary.looks_back:
+            ordered.append(self.look_back)
         take = capture or GraphCapture()
         replays = {step.__name__: take(step) for step in ordered}
         vars(self).update(replays)  # in place of the methods

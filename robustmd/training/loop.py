@@ -80,6 +80,9 @@ def iterate(parts: Parts, steps: Steps | None = None) -> None:
     if weighs == "next":
         with clock.part("adversary"):
             steps.answer()
+    if learner.adversary.looks_back:
+        with clock.part("adversary"):
+            steps.look_back()
     learner.advance()
 
 
@@ -100,12 +103,15 @@ class Steps:
 
     def forward(self) -> None:
         """f̂ᵗ, [M], or what this process's part of the batch adds to it; `whole`: of all."""
+        self.losses = self._losses()
+        self.whole = of_all(self.parts.learner, self.losses, self.domains)
+
+    def _losses(self) -> torch.Tensor:
         learner, part = self.parts.learner, self.part
         logits = learner.training_logits(self.images)
         absent = self.parts.pool.absent_classes(part)
         rows = domain_losses(logits, self.labels, len(part.positions), absent, learner.loss)
-        self.losses = self.parts.batches.means(rows)
-        self.whole = of_all(learner, self.losses, self.domains)
+        return self.parts.batches.means(rows)
 
     def answer(self) -> None:
         """The adversary's answer to f̂ᵗ, if it feeds on batches, and its play's score."""
@@ -125,6 +131,12 @@ class Steps:
         if self.domains is not None:
             weights = weights[self.domains] * (len(weights) / len(self.domains))
         self.parts.learner.step(weights @ self.losses)
+
+    def look_back(self) -> None:
+        """The batch's losses at W_{t+1}, for a rule that asks for them: a second forward pass."""
+        learner = self.parts.learner
+        with torch.no_grad():
+            learner.adversary.look_back(*of_all(learner, self._losses(), self.domains))
 
 
 def losses_weighed(parts: Parts) -> str:

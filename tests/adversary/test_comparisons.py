@@ -263,7 +263,7 @@ def test_dynamic_averages_are_those_of_torchjd():
 
 def test_famos_weights_are_those_of_the_authors_code():
     """Cranial-XIX/FAMO, famo.py: the gradient of get_weighted_loss in each loss, update being given
-    the next batch's; w_lr = 0.1, gamma = 0.001."""
+    the next row for the losses after the model's step; w_lr = 0.1, gamma = 0.001."""
     rule = FAMO(4, eta=0.1, gamma=0.001)
     expected = [
         [0.534497397365475, 0.1336243525742159, 0.08082643791219847, 0.25105181214811073],
@@ -273,7 +273,11 @@ def test_famos_weights_are_those_of_the_authors_code():
         [0.48327376333644584, 0.1327219653351141, 0.0933455689520602, 0.29065870237637986],
         [0.556605815431299, 0.11654226052202576, 0.04061493066516289, 0.2862369933815123],
     ]
-    found = [answer(rule, losses).tolist() for losses in PUBLISHED]
+    found = []
+    for losses, after in zip(PUBLISHED, [*PUBLISHED[1:], None], strict=True):
+        found.append(answer(rule, losses).tolist())
+        if after is not None:
+            rule.look_back(after)
     assert np.abs(np.array(found) - expected).max() < 1e-12
 
 
@@ -282,14 +286,28 @@ def test_famo_takes_adams_steps():
     rule = FAMO(3, eta=0.05, gamma=0.01)
     logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     adam = torch.optim.Adam([logits], lr=0.05, weight_decay=0.01)
-    for before, losses in zip([None, *LOSSES], LOSSES[:60], strict=False):
-        if before is not None:
-            fallen = ((before + 1e-8) / (losses + 1e-8)).log()
-            adam.zero_grad()
-            (logits.softmax(0) @ fallen).backward()
-            adam.step()
+    for losses, after in zip(LOSSES[:60], LOSSES[100:160], strict=True):
         expected = logits.detach().softmax(0) / (losses + 1e-8)
         assert torch.allclose(answer(rule, losses), expected / expected.sum(), rtol=0, atol=1e-10)
+        rule.look_back(after)
+        fallen = ((losses + 1e-8) / (after + 1e-8)).log()
+        adam.zero_grad()
+        (logits.softmax(0) @ fallen).backward()
+        adam.step()
+
+
+def test_famo_passes_over_what_it_was_not_shown():
+    """A domain that the batch lacks has not fallen, and losses that are not finite say nothing."""
+    rule = FAMO(3, gamma=0.0)
+    rule.update(vector([1.0, 2.0, 3.0]))
+    before = {name: buffer.clone() for name, buffer in rule.state_dict().items()}
+    rule.look_back(vector([0.5, torch.nan, 3.0]))
+    assert all(torch.equal(buffer, before[name]) for name, buffer in rule.state_dict().items())
+    rule.look_back(vector([1.0, torch.nan, 3.0]), present=torch.tensor([True, False, True]))
+    assert rule.moves == 1
+    assert rule.logits.tolist() == [0.0] * 3
+    rule.look_back(vector([0.5, 2.0, 3.0]))
+    assert rule.logits[0] < rule.logits[1] == rule.logits[2]
 
 
 # --- all of them ------------------------------------------------------------------------------

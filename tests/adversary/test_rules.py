@@ -64,6 +64,8 @@ def test_a_fresh_object_goes_on_bit_for_bit_from_a_saved_state(make_rule):
         for fresh in resumed:
             assert torch.equal(ours.payoff, fresh.update(row).payoff)
             assert torch.equal(rule.weights, fresh.weights)
+        for each in (rule, *resumed):
+            each.look_back(row / 2)
     for name, state in rule.state_dict().items():
         assert all(torch.equal(state, fresh.state_dict()[name]) for fresh in resumed), name
 
@@ -76,6 +78,7 @@ def test_updates_read_no_value_on_the_host(make_rule):
         for _ in range(3):
             meter.update(rule.update(torch.rand(K)))
             meter.update(rule.update(torch.rand(K), present=torch.ones(K, dtype=torch.bool)))
+            rule.look_back(torch.rand(K))
         assert rule.weights.shape == (K,)
 
 
@@ -85,6 +88,7 @@ def test_the_state_keeps_its_place_in_memory(make_rule):
     before = {name: buffer.data_ptr() for name, buffer in rule.named_buffers()}
     for row in harsh_losses(3):
         rule.update(row)
+        rule.look_back(row)
     assert {name: buffer.data_ptr() for name, buffer in rule.named_buffers()} == before
 
 

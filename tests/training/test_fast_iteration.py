@@ -19,7 +19,7 @@ from robustmd.training.loop import iterate
 
 CPU = torch.device("cpu")
 OPTIMIZERS = ["adamw", "nadam", "rmsprop"]
-METHODS = ["method=even", "method=opt", "method=minimax", "method=term", "method=oracle"]
+METHODS = [f"method={name}" for name in ("even", "opt", "minimax", "term", "oracle", "famo")]
 
 
 def numbers(state: Any) -> Any:

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch
-from tiny import rows
+from tiny import parts, rows
 from torch import nn
 from torch.nn import functional
 
 from robustmd.adversary import L2, Adversary, ProjectedAscent, VarianceRisk
-from robustmd.training.loop import domain_losses
+from robustmd.training.loop import Steps, domain_losses, iterate
 
 
 @pytest.fixture
@@ -48,6 +48,18 @@ def test_the_variance_rule_gives_exactly_the_gradient_of_its_objective(batch) ->
     objective = losses.mean() + 2.0 * losses.var(correction=0)
     for weighted, exact in zip(ours, torch.autograd.grad(objective, parameters), strict=True):
         torch.testing.assert_close(weighted, exact)
+
+
+def test_a_rule_that_looks_back_is_told_the_same_batchs_losses_after_the_step() -> None:
+    made, told = parts(torch.device("cpu"), "method=famo"), []
+    made.learner.adversary.look_back = lambda losses, present: told.append(losses)  # type: ignore
+    steps = Steps(made)
+    iterate(made, steps)
+    before = steps.whole[0]
+    steps.forward()
+    assert torch.equal(told[0], steps.whole[0])
+    assert not torch.equal(told[0], before)
+    assert not told[0].requires_grad
 
 
 @pytest.mark.parametrize(("method", "current"), [("topk", True), ("afl", False)])
