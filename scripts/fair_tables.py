@@ -99,10 +99,11 @@ def alone_cells(family: Path) -> dict[str, list[str]]:
 
 
 def alone_rows(families: Iterable[Path]) -> list[str]:
-    """A Markdown row for each method, two cells for each family."""
+    """A Markdown row for each method of the first family, two cells for each family."""
     each = [alone_cells(family) for family in families]
+    not_run = ["–"] * 2
     return [
-        f"| {method} | {' | '.join(cell for cells in each for cell in cells[method])} |"
+        f"| {method} | {' | '.join(cell for one in each for cell in one.get(method, not_run))} |"
         for method in each[0]
     ]
 
