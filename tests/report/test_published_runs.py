@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import robustmd
@@ -122,6 +123,30 @@ def test_the_table_of_the_static_front_is_theirs():
         loss = next(g for g in found.learned if g.label == one.method).estimate(WORST_TRAIN_LOSS)
         said = f"{one.mean_text} {one.interval_text} | {one.word}"
         assert f"| {one.method} | {loss.mean:.3f} ± {loss.std:.3f} | {said} |" in text
+
+
+def test_the_table_of_many_domains_is_theirs():
+    """Of 25 runs with 1,000 domains the report's line of each is there, not its records."""
+    text = (ROOT / "docs" / "many_domains.md").read_text("utf-8")
+    runs = pd.read_csv(PUBLISHED / "many_domains" / "runs.csv.gz").set_index(["method", "seed"])
+    losses = runs.filter(regex=r"^rotate_\d+_sigma_\d+_train_loss$")
+    assert losses.shape == (25, 1000)
+    assert losses.max(axis=1).tolist() == pytest.approx(runs["worst_train_loss"].tolist())
+    kinds = {"train_loss": 3, "test_accuracy": 2}
+    decimals = {
+        f"{of}_{kind}": kinds[kind] for kind in kinds for of in ("worst", "worst_tenth", "mean")
+    }
+    even = runs["worst_train_loss"]["even"]
+    for method in runs.index.unique("method"):
+        cells = [
+            f"{runs[name][method].mean():.{places}f} ± {runs[name][method].std():.{places}f}"
+            for name, places in decimals.items()
+        ]
+        assert f"| {' | '.join(cells)} |" in text
+        if method in ("opt", "kl", "cvar"):
+            found = difference(list(runs["worst_train_loss"][method] - even))
+            shown = [f"{x:+.3f}".replace("-", "−") for x in (found.mean, *found.interval)]
+            assert f"{shown[0]} [{shown[1]}, {shown[2]}]" in text
 
 
 @pytest.mark.slow
