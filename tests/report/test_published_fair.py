@@ -10,7 +10,7 @@ from robustmd.report.estimate import difference, holm
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "outputs" / "published" / "fair"
-METHODS = {"digits_typed": 19, "typed_turned": 19, "typed_few": 19, "handwritten_few": 9}
+METHODS = {"digits_typed": 19, "typed_turned": 19, "typed_few": 19, "handwritten_few": 18}
 FAMILIES = [RECORDS / name for name in METHODS]
 QUANTITIES = {
     "worst training loss": "worst_train_loss",
