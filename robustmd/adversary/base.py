@@ -1,6 +1,7 @@
 """The contract every rule keeps."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -145,14 +146,12 @@ class Adversary(PreciseModule):
         losses, present, _ = self._of_all(losses, present, counts, group)
         seen = losses if present is None else torch.where(present, losses, 0.0)
         played = seen.float().abs().amax() < torch.inf  # and no NaN
-        before = [(buffer, buffer.clone()) for buffer in self._state_of_rule()]
-        f = self._observe(torch.where(played, losses, 0.0), present)
-        self.steps.add_(played)
-        p, payoff, direction = self._respond(f)
+        with self._undone_unless(played):
+            f = self._observe(torch.where(played, losses, 0.0), present)
+            self.steps.add_(played)
+            p, payoff, direction = self._respond(f)
         torch.where(played, p, self.p, out=self.p)
         self.weights.copy_(self.p)
-        for buffer, kept in before:
-            torch.where(played, buffer, kept, out=buffer)
         self.skipped.add_(~played)
         return Play(f, payoff, direction, played)
 
@@ -178,10 +177,8 @@ class Adversary(PreciseModule):
         there = torch.ones_like(self.p, dtype=torch.bool) if present is None else present
         seen = torch.where(there, losses, 0.0)
         finite = seen.float().abs().amax() < torch.inf
-        before = [(buffer, buffer.clone()) for buffer in self._state_of_rule()]
-        self._look_back(torch.where(finite, seen, 0.0).to(self.p.dtype), there)
-        for buffer, kept in before:
-            torch.where(finite, buffer, kept, out=buffer)
+        with self._undone_unless(finite):
+            self._look_back(torch.where(finite, seen, 0.0).to(self.p.dtype), there)
 
     @property
     def has_regret(self) -> bool:
@@ -238,6 +235,14 @@ class Adversary(PreciseModule):
                 f"move it with adversary.to({str(values.device)!r})."
             )
         return values
+
+    @contextmanager
+    def _undone_unless(self, finite: Tensor) -> Iterator[None]:
+        """What the block does to the rule's state stays where `finite` (bool, a scalar) holds."""
+        before = [(buffer, buffer.clone()) for buffer in self._state_of_rule()]
+        yield
+        for buffer, kept in before:
+            torch.where(finite, buffer, kept, out=buffer)
 
     def _state_of_rule(self) -> Iterator[Tensor]:
         """What `_respond` and `_observe` may change: persistent buffers, also of the rule's parts,

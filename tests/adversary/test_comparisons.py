@@ -296,14 +296,17 @@ def test_famo_takes_adams_steps():
         adam.step()
 
 
-def test_famo_passes_over_what_it_was_not_shown():
+@pytest.mark.parametrize(
+    "there", [{"present": torch.tensor([True, False, True])}, {"counts": torch.tensor([4, 0, 1])}]
+)
+def test_famo_passes_over_what_it_was_not_shown(there):
     """A domain that the batch lacks has not fallen, and losses that are not finite say nothing."""
     rule = FAMO(3, gamma=0.0)
     rule.update(vector([1.0, 2.0, 3.0]))
     before = {name: buffer.clone() for name, buffer in rule.state_dict().items()}
     rule.look_back(vector([0.5, torch.nan, 3.0]))
     assert all(torch.equal(buffer, before[name]) for name, buffer in rule.state_dict().items())
-    rule.look_back(vector([1.0, torch.nan, 3.0]), present=torch.tensor([True, False, True]))
+    rule.look_back(vector([1.0, torch.nan, 3.0]), **there)
     assert rule.moves == 1
     assert rule.logits.tolist() == [0.0] * 3
     rule.look_back(vector([0.5, 2.0, 3.0]))
