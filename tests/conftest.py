@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +23,36 @@ from robustmd.config.composing import publish
 publish()  # tests that compose by themselves know every option
 
 # A busy machine draws slowly and takes long for an example, and nothing is wrong.
-hypothesis.settings.register_profile(
-    "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("busy")
+BUSY = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# A user's run is green or red by the code alone; a run of slow tests seeks new examples.
+hypothesis.settings.register_profile("same", BUSY, derandomize=True)
+hypothesis.settings.register_profile("random", BUSY, derandomize=False, print_blob=True)
 
 Pair = tuple[float, float]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest first: a file is one process's, and the others fill the other."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the profile of property tests; --hypothesis-profile, read after this, goes first."""
+    name = "random" if asks_for_slow(config.option.markexpr) else "same"
+    hypothesis.settings.load_profile(name)
+
+
+def asks_for_slow(expression: str) -> bool:
+    """Whether pytest's -m names slow outside a "not": "slow and gpu", not "not (slow or gpu)"."""
+    wanted = re.sub(r"\bnot\b\s*(\w+|\([^()]*\))", "", expression)
+    return re.search(r"\bslow\b", wanted) is not None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Property tests are among the slow ones where those are asked for, to be searched at random.
+
+    The file that takes longest first: a file is one process's, and the others fill the other.
+    """
+    if asks_for_slow(config.option.markexpr):
+        for item in items:
+            if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+                item.add_marker("slow")
     items.sort(key=lambda item: item.path.name != "test_wheel.py")
 
 

@@ -1,5 +1,6 @@
 """Every rule of the adversary, for the properties that all must have, and vectors."""
 
+import sys
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -28,6 +29,9 @@ from robustmd.adversary import (
     UncertaintyWeights,
     VarianceRisk,
 )
+
+UNIT = 2.0**-53  # u: one float64 operation gives x(1 + δ), |δ| ≤ u; a logarithm |δ| ≤ 2u
+TINY = sys.float_info.min  # what a number too small for float64's digits may be off by
 
 
 def vector(values: Sequence[float]) -> torch.Tensor:
