@@ -1,4 +1,4 @@
-"""Which examples the property tests draw: the same every time, or new ones in a run of slow tests."""
+"""Which examples property tests draw: the same every time, or new ones where slow tests run."""
 
 import hypothesis
 import pytest
