@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.io
 from PIL import Image
-from pins.options import DomainSet
 from pins.runs import digest
+
+from robustmd.domains import DomainSet
 
 MODES = ("RGB", "L", "RGBA", "P", "CMYK")
 ORIENTATION = 0x0112  # EXIF: 1 to 8

@@ -1,16 +1,29 @@
 """Later code against the pins: `python tests/pins/make.py --check` says the same at a prompt."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pins import make, runs
 
+from robustmd.registry import AUGMENTATIONS, BACKBONES, DATA, LOSSES, METHODS, METRICS
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with make.workplace(tmp_path_factory.mktemp("pins")):
         yield
+    # Other tests in this process look at all that is registered.
+    sys.modules.pop("pins.options", None)
+    for known in (
+        AUGMENTATIONS,
+        LOSSES,
+        METRICS,
+        *(r._options for r in (BACKBONES, DATA, METHODS)),
+    ):
+        for name in [name for name in known if name.startswith("pinned")]:
+            del known[name]
 
 
 @pytest.mark.parametrize("case", runs.CONFIGURATIONS)
