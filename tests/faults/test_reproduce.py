@@ -9,12 +9,12 @@ import yaml
 from faults.conftest import Train
 from faults.fuzzing import ends_well, outcome_of
 from faults.tries import copied, with_keys
+from robustmd.training.reproduction import compare, environment_differences
 
 from robustmd.config.loading import load_domains
 from robustmd.runs.reader import collect
 from robustmd.runs.run import Run
 from robustmd.training import evaluation, reproduction
-from robustmd.training.reproduction import compare, environment_differences
 
 
 def test_the_same_bytes_again_are_identical(train: Train, finished: Path) -> None:
