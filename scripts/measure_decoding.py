@@ -102,13 +102,13 @@ def _child(root: Path, cache: Path, size: int, cores: int) -> None:
 def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 56) -> None:
     """A batch of two domains, one tenfold, against forward, backward and step; one thread."""
     import torch  # noqa: PLC0415
+    from robustmd.training.batches import BatchStream  # noqa: PLC0415
+    from robustmd.training.pool import TrainingPool, resident_splits  # noqa: PLC0415
     from torchvision.models import resnet18  # noqa: PLC0415
 
     from robustmd.data_sets.pets import EXPANSION  # noqa: PLC0415
     from robustmd.domains.domain import Domain, DomainSet, Examples  # noqa: PLC0415
     from robustmd.domains.examples import Views  # noqa: PLC0415
-    from robustmd.training.batches import BatchStream  # noqa: PLC0415
-    from robustmd.training.pool import TrainingPool, resident_splits  # noqa: PLC0415
 
     torch.set_num_threads(1)
     random = np.random.default_rng(0)

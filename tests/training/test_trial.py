@@ -167,8 +167,8 @@ class Rule(Adversary):
 
 
 BAD_RULES: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
-    "sum 2": (lambda f: torch.ones_like(f), "gives the weights 1, 1 at its first update"),
-    "sum 0": (lambda f: torch.zeros_like(f), "gives the weights 0, 0"),
+    "sum 2": (torch.ones_like, "gives the weights 1, 1 at its first update"),
+    "sum 0": (torch.zeros_like, "gives the weights 0, 0"),
     "negative": (lambda f: torch.tensor([1.5, -0.5]).to(f), "none of them negative"),
     "NaN": (lambda f: f * float("nan"), "gives the weights nan, nan"),
     "a scalar": (lambda f: f.sum(), "must give 2 numbers of sum 1"),
