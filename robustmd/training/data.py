@@ -407,8 +407,11 @@ class _Arrays(NamedTuple):
 def _arrays_of(domains: DomainSet) -> _Arrays:
     """Until the data set itself is one array."""
     starts: dict[int, int] = {}
-    images, labels, files, total = [], [], [], 0
-    rows, views, first = ({split: {} for split in SPLITS} for _ in range(3))
+    images, labels, total = [], [], 0
+    files: list[str] = []
+    rows: dict[str, dict[str, np.ndarray]] = {split: {} for split in SPLITS}
+    views: dict[str, dict[str, Views]] = {split: {} for split in SPLITS}
+    first: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     for domain in domains:
         for split, examples in domain.splits.items():
             if id(examples.images) not in starts:

@@ -415,14 +415,15 @@ class Run:
         if self.head:
             self.keep_features()
         self.step_model = self.plan.processes.wrap(self.learner.entered(self.learner.model))
-        step: Callable[[], None] | str = self.step
+        step = self.step
         if runtime.compile:
             self.step_model = compiled(self)
         elif self.plan.device.type == "cuda" and runtime.graph == "auto":
-            step = captured_step(self)
-            if isinstance(step, str):
-                self.note(f"no CUDA graph: {step}")
-                step = self.step
+            captured = captured_step(self)
+            if isinstance(captured, str):
+                self.note(f"no CUDA graph: {captured}")
+            else:
+                step = captured
         self.clock.seconds["start"] += time.perf_counter() - begun
         return step
 
