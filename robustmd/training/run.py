@@ -164,6 +164,7 @@ class Run:
         self.measures: dict[str, Measures] = {}  # the last measurement, by split
         self.notes: list[str] = []
         self.progress = RunProgress(console, self.training.iterations)
+        self.stopped_by_user = False  # by what on_measure raised
         self._announced: set[str] = set()
         self._saved_at = time.monotonic()
 
@@ -302,6 +303,9 @@ class Run:
             self.conclude("interrupted", f"stopped at once; {GOES_ON} from the last checkpoint")
             raise
         except BaseException as error:
+            if self.stopped_by_user:
+                self.conclude("interrupted", f"stopped by on_measure: {first_line(error)}")
+                raise
             kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
             with contextlib.suppress(OSError):  # a full disk takes no summary either
                 self.conclude("failed", f"{kind}{error}")
@@ -477,7 +481,13 @@ class Run:
             self.measured = self.iteration
             self.trackers.tell()
             if on_measure is not None:
-                on_measure(self.iteration, self.measures)
+                try:
+                    on_measure(self.iteration, self.measures)
+                except BaseException:  # the user's own: the same call goes on from here
+                    self.stopped_by_user = True
+                    if self.iteration < self.end:
+                        self.save()
+                    raise
 
     def measure(self) -> None:
         self.read_log()
