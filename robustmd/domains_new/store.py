@@ -1,0 +1,239 @@
+"""Images that are prepared once and mapped by every later run.
+
+A store is a folder with images.npy, labels.npy and facts.json. Its name ends in two hashes, of what
+is prepared and of the files that it is made from: what has changed has another name, so that no
+store is ever out of date. It is made beside its place and renamed when whole. What was prepared is
+recognised by the files' stamps, and only where these differ by checksums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from robustmd.domains_new.domain_set import array_sha256
+from robustmd.errors import Say, UserError, first_line
+from robustmd.runs.files import reading, remove, write_atomically
+
+VERSION = 3  # of all that `build` functions write: raise it where one writes other arrays
+FACTS = "facts.json"
+LARGEST_FACTS = 1 << 28  # bytes
+
+Notes = list[tuple[int, str]]  # of rows of the images, as why one could not be read
+
+
+class Images(NamedTuple):
+    """What goes into a store together: labels int64 [n]; blocks: uint8 [m, side, side, 3] each, of
+    n images in all."""
+
+    labels: np.ndarray
+    blocks: Iterable[np.ndarray]
+
+
+class Block(NamedTuple):
+    """Where they lie in the store, `count` rows from `first`, and their `array_sha256`."""
+
+    first: int
+    count: int
+    images: str
+    labels: str
+
+    def rows(self) -> np.ndarray:
+        return np.arange(self.first, self.first + self.count, dtype=np.int64)
+
+
+class Store(NamedTuple):
+    """images: uint8 [N, side, side, 3] and labels: int64 [N], read-only memory maps."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    blocks: dict[str, Block]
+    notes: Notes
+
+
+def open_store(
+    cache: Path,
+    name: str,
+    settings: object,
+    content: object,
+    names: Sequence[str],
+    build: Callable[[Notes], Iterable[Images]],
+    say: Say,
+) -> Store:
+    """The store in `cache`, which is prepared first if need be.
+
+    settings: what is prepared; content: which files it is made from, as paths and stamps; both
+    JSON. names: of the blocks that `build` gives, in order; while they are read, it may append to
+    the notes. Raises UserError if the cache cannot be written; and what `build` raises.
+    """
+    kind = f"{name}-{_hash([VERSION, settings])}"
+    folder = cache / f"{kind}-{_hash(content)}"
+    store, fault = _read(folder, names)
+    if store is not None:
+        return store  # who may only read needs no lock
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(cache / f".{kind}.lock", mode=0o666)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            say(f"waiting for another process, which is preparing {name}")
+            lock.acquire()
+        with lock:
+            lock.release()
+            store, fault = _read(folder, names)  # another may have made it meanwhile
+            if store is None:
+                damaged = f"the prepared {name} data in {folder} is damaged ({fault}); "
+                say(f"{damaged if fault else ''}preparing {name} (once; kept in {folder})")
+                _prepare(cache, kind, folder, names, build)
+                store, fault = _read(folder, names)
+    except OSError as error:
+        fault = str(error.strerror or error)
+    if store is None:
+        raise UserError(
+            f"cannot keep the prepared {name} data in {cache} ({fault}); free space there or make "
+            "it writable, or choose another folder with paths.cache=DIR"
+        )
+    return store
+
+
+def read_through(folder: Path) -> None:
+    """Read all of a store. Raises UserError for one that is not what it was prepared as."""
+    store, fault = _read(folder)
+    fault = fault if store is None else _difference(store)
+    if fault:
+        raise UserError(f"{folder}: is damaged ({fault}); remove it to have it prepared again")
+
+
+def _read(folder: Path, names: Sequence[str] | None = None) -> tuple[Store | None, str]:
+    """The store, or why there is none; "" where there is no such folder. The one place where the
+    bytes of a store are met: whatever they are, they are answered with a reason."""
+    if not os.path.lexists(folder):
+        return None, ""
+    try:
+        if folder.is_symlink():
+            raise ValueError("it is a link")
+        with reading(folder / FACTS, LARGEST_FACTS) as stream:
+            digest, _, text = stream.read().partition(b"\n")
+        if hashlib.sha256(text).hexdigest().encode() != digest:
+            raise ValueError(f"{FACTS} is not as it was written")
+        facts = json.loads(text)
+        blocks = {str(name): Block(*block) for name, block in facts["blocks"].items()}
+        notes = [(int(row), str(note)) for row, note in facts["notes"]]
+        store = Store(_map(folder / "images.npy"), _map(folder / "labels.npy"), blocks, notes)
+        ends = np.cumsum([block.count for block in blocks.values()])
+        firsts = [block.first for block in blocks.values()]
+        shapes = store.images.shape[1:-1], store.images.shape[3:], store.labels.shape
+        right = ((shapes[0][0],) * 2, (3,), (len(store.images),))
+        kinds = store.images.dtype.str, store.labels.dtype.str
+        if kinds != ("|u1", "<i8") or shapes != right or names not in (None, [*blocks]):
+            raise ValueError("its arrays are not those of these data")
+        if firsts != [0, *ends[:-1]] or ends[-1] != len(store.labels):
+            raise ValueError("its blocks do not fill it")
+        if facts["stamps"] != (stamps := _stamps(folder)):
+            if fault := _difference(store):
+                raise ValueError(fault)
+            with suppress(OSError):  # else the next start compares checksums as well
+                _write_facts(folder, {**facts, "stamps": stamps})
+        return store, ""
+    except Exception as error:  # of a damaged or foreign folder anything
+        return None, first_line(error)[:200]
+
+
+def _map(path: Path) -> np.ndarray:
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise ValueError(f"{path.name} is no plain file")
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{path.name} is not in C order")
+    return np.asarray(array)  # a plain array: np.memmap's own class slows every later index down
+
+
+def _stamps(folder: Path) -> dict[str, list[int]]:
+    """Size, time of change, and the time of change that no program can set back, of each array."""
+    found = {name: (folder / f"{name}.npy").lstat() for name in ("images", "labels")}
+    return {name: [s.st_size, s.st_mtime_ns, s.st_ctime_ns] for name, s in found.items()}
+
+
+def _difference(store: Store) -> str:
+    """Which block is not what was prepared, in words; "" where all are. Reads everything."""
+    for name, block in store.blocks.items():
+        rows = slice(block.first, block.first + block.count)
+        sums = array_sha256(store.images[rows]), array_sha256(store.labels[rows])
+        if sums != (block.images, block.labels):
+            return f"{name} is not what was prepared"
+    return ""
+
+
+def _prepare(
+    cache: Path,
+    kind: str,
+    folder: Path,
+    names: Sequence[str],
+    build: Callable[[Notes], Iterable[Images]],
+) -> None:
+    """Build beside the store's place, then put it there; what was made from other files goes. Needs
+    the lock."""
+    for leftover in cache.glob(f".{kind}.part-*"):  # of a process that was killed
+        remove(leftover)
+    part = cache / f".{kind}.part-{os.getpid()}"
+    part.mkdir()
+    try:
+        _write(part, names, build)
+        for old in cache.glob(f"{kind}-*"):
+            remove(old)
+        part.rename(folder)
+    except BaseException:
+        remove(part)
+        raise
+
+
+def _write(
+    part: Path, names: Sequence[str], build: Callable[[Notes], Iterable[Images]]
+) -> None:
+    """By ordinary writes, and not through a memory map: on a full disk a write fails with an error,
+    a memory map with a signal that ends the process."""
+    notes: Notes = []
+    parts = list(build(notes))
+    labels = np.concatenate([part.labels for part in parts]).astype(np.int64)
+    blocks, first = {}, 0
+    with (part / "images.npy").open("wb") as file:
+        for name, images in zip(names, parts, strict=True):
+            count, digest = len(images.labels), None
+            for block in images.blocks:
+                if not file.tell():
+                    shape = (len(labels), *block.shape[1:])
+                    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+                    np.lib.format.write_array_header_1_0(file, header)
+                if digest is None:
+                    digest = hashlib.sha256(f"uint8 {(count, *block.shape[1:])}\n".encode())
+                data = np.ascontiguousarray(block).data
+                file.write(data)
+                digest.update(data)
+            assert digest is not None
+            of_labels = array_sha256(labels[first : first + count])
+            blocks[name] = Block(first, count, digest.hexdigest(), of_labels)
+            first += count
+        file.flush()
+        os.fsync(file.fileno())
+    np.save(part / "labels.npy", labels)
+    _write_facts(part, {"blocks": blocks, "notes": notes, "stamps": _stamps(part)})
+
+
+def _write_facts(folder: Path, facts: dict[str, object]) -> None:
+    text = json.dumps(facts, indent=1).encode()
+    digest = hashlib.sha256(text).hexdigest().encode()
+    write_atomically(folder / FACTS, lambda stream: stream.write(digest + b"\n" + text))
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
