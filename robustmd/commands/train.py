@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
     if processes() == 1:
         return _main(arguments)
-    from robustmd.training.ranks import joined  # noqa: PLC0415 - torch, and only for torchrun
+    from robustmd.training.distributed import joined  # noqa: PLC0415 - torch, and only for torchrun
 
     with joined():
         return _main(arguments)

@@ -17,8 +17,7 @@ import robustmd.augmentations
 import robustmd.backbones
 import robustmd.data_sets
 import robustmd.losses
-import robustmd.methods
-import robustmd.trackers  # noqa: F401 - each registers its options
+import robustmd.methods  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (
     BELOW_ONE,
     BETAS,

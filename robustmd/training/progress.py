@@ -112,18 +112,18 @@ class RunProgress:
         if self._cell is not None and self._cell.is_due():
             self._cell.show(self._bar)
 
-    def measured(self, iteration: int, worst_loss: float, worst_accuracy: float | None) -> None:
+    def measured(self, iteration: int, worst_loss: float, worst_accuracy: float | None) -> str:
         """After a measurement: the worst domain's loss and accuracy (%; None: there is none) in
-        training."""
+        training. Returns the line, which is printed where no bar shows it."""
         accuracy = "" if worst_accuracy is None else f", accuracy {worst_accuracy:.2f} %"
         self._worst = f"worst loss {worst_loss:.4f}"
+        line = (
+            f"iteration {iteration}/{self._iterations}: worst training loss "
+            f"{worst_loss:.4f}{accuracy}  {self._weights}"
+        )
         if self._cell is None and not self._console.is_interactive:
-            self._console.print(
-                f"  iteration {iteration}/{self._iterations}: worst training loss "
-                f"{worst_loss:.4f}{accuracy}  {self._weights}",
-                highlight=False,
-                soft_wrap=True,
-            )
+            self._console.print(f"  {line}", highlight=False, soft_wrap=True)
+        return line
 
     def say(self, line: str) -> None:
         """A line of its own, above the bar."""
