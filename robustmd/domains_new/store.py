@@ -88,14 +88,15 @@ def open_store(
         except Timeout:
             say(f"waiting for another process, which is preparing {name}")
             lock.acquire()
-        with lock:
-            lock.release()
+        try:
             store, fault = _read(folder, names)  # another may have made it meanwhile
             if store is None:
                 damaged = f"the prepared {name} data in {folder} is damaged ({fault}); "
                 say(f"{damaged if fault else ''}preparing {name} (once; kept in {folder})")
                 _prepare(cache, kind, folder, names, build)
                 store, fault = _read(folder, names)
+        finally:
+            lock.release()
     except OSError as error:
         fault = str(error.strerror or error)
     if store is None:
@@ -114,7 +115,7 @@ def read_through(folder: Path) -> None:
         raise UserError(f"{folder}: is damaged ({fault}); remove it to have it prepared again")
 
 
-def _read(folder: Path, names: Sequence[str] | None = None) -> tuple[Store | None, str]:
+def _read(folder: Path, names: Sequence[str] = ()) -> tuple[Store | None, str]:
     """The store, or why there is none; "" where there is no such folder. The one place where the
     bytes of a store are met: whatever they are, they are answered with a reason."""
     if not os.path.lexists(folder):
@@ -135,7 +136,7 @@ def _read(folder: Path, names: Sequence[str] | None = None) -> tuple[Store | Non
         shapes = store.images.shape[1:-1], store.images.shape[3:], store.labels.shape
         right = ((shapes[0][0],) * 2, (3,), (len(store.images),))
         kinds = store.images.dtype.str, store.labels.dtype.str
-        if kinds != ("|u1", "<i8") or shapes != right or names not in (None, [*blocks]):
+        if kinds != ("|u1", "<i8") or shapes != right or (names and [*names] != [*blocks]):
             raise ValueError("its arrays are not those of these data")
         if firsts != [0, *ends[:-1]] or ends[-1] != len(store.labels):
             raise ValueError("its blocks do not fill it")
@@ -197,9 +198,7 @@ def _prepare(
         raise
 
 
-def _write(
-    part: Path, names: Sequence[str], build: Callable[[Notes], Iterable[Images]]
-) -> None:
+def _write(part: Path, names: Sequence[str], build: Callable[[Notes], Iterable[Images]]) -> None:
     """By ordinary writes, and not through a memory map: on a full disk a write fails with an error,
     a memory map with a signal that ends the process."""
     notes: Notes = []

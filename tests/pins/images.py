@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.io
 from PIL import Image
-
 from pins.options import DomainSet
 from pins.runs import digest
 
@@ -42,7 +41,9 @@ def load(overrides: list[str]) -> DomainSet:
     from robustmd.config.loading import load_domains
     from robustmd.config.typed import typed
 
-    return load_domains(typed(composed_config([*overrides, "paths.data=data", "paths.cache=cache"])), lambda _: None)
+    return load_domains(
+        typed(composed_config([*overrides, "paths.data=data", "paths.cache=cache"])), lambda _: None
+    )
 
 
 def arrays_of(domains: DomainSet) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
@@ -151,7 +152,9 @@ def write_digits(data: Path) -> None:
     for stem, count in (("train", 50), ("test", 30), ("extra", 20)):
         images = random.integers(0, 256, (32, 32, 3, count), dtype=np.uint8)
         labels = (np.arange(count, dtype=np.uint8) % 10 + 1)[:, None]
-        scipy.io.savemat(svhn / f"{stem}_32x32.mat", {"X": images, "y": labels}, do_compression=True)
+        scipy.io.savemat(
+            svhn / f"{stem}_32x32.mat", {"X": images, "y": labels}, do_compression=True
+        )
 
 
 def write_pets(data: Path) -> None:

@@ -128,7 +128,7 @@ def pinned_shift(images: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
 
 
 class SignalledAscent(adversary.ProjectedAscent):
-    """opt; at the answer that PINS_SIGNAL=SIGTERM:6 numbers, from 0, the process gets the signal."""
+    """opt; at iteration 6, counted from 0, PINS_SIGNAL=SIGTERM:6 sends the process that signal."""
 
     answers = 0
 

@@ -101,7 +101,12 @@ CONFIGURATIONS = {
     ],
     "noise": ["data=digits_noise", *DIGITS, "data.sigmas=[0,20,40]", "seed=3"],
     "rotations": ["data=digits_rotated", *DIGITS, "data.angles=[0,30,90]", "data.sigmas=[0,20]"],
-    "rotated images that ship": ["data=typed_turned", "training.batch_size=24", "training.warmup=3"],
+    "rotated images that ship": [
+        "data=typed_turned",
+        "training.batch_size=24",
+        "training.warmup=3",
+        "training.learning_rate=0.03",
+    ],
     "digits": ["data=digits", *DIGITS, "data.validation=0.2"],
     "crops and flips": PETS,
 }
@@ -109,7 +114,12 @@ SIGNALLED = {
     "signalled opt": TWO,
     "signalled adamw, ema": [*TWO, *ADAMW],
     "signalled dropout": [*CONVNET, "backbone.dropout=0.5"],
-    "signalled keep best, patience": [*TWO, *PATIENCE, "training.patience=8"],
+    "signalled keep best, patience": [
+        *TWO,
+        *PATIENCE,
+        "training.learning_rate=0.1",
+        "training.patience=8",
+    ],
     "signalled drawn domains": [*TWO, *DRAWN],
 }
 CONFIGURATIONS |= {name: [*s, "method=pinned_opt"] for name, s in SIGNALLED.items()}
@@ -140,7 +150,7 @@ def train_with_signal(name: str, sent: str, folder: Path) -> dict[str, Any]:
 
 
 def record_of(directory: Path) -> dict[str, Any]:
-    """The rows of its CSV files but for seconds, and of each tensor of final.pt a hash and values."""
+    """The rows of its CSV files without seconds; a hash and values of each tensor of final.pt."""
     record: dict[str, Any] = {
         name: rows
         for name in ("metrics.csv", "weights.csv", "measures.csv")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from pins import make, runs
 
 
@@ -40,4 +39,4 @@ def test_a_run_that_was_stopped_or_killed_ends_as_one_that_was_not(
 ) -> None:
     kept = make.read("training")
     record = runs.train_with_signal(case, sent, tmp_path)
-    assert not make.differences(kept["pins"][case], record, make.closeness("training"))
+    assert not make.differences(kept["pins"][case], record, make.closeness("training", case))
