@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from robustmd.config.settings import Config
-    from robustmd.domains.domain import DomainSet
+    from robustmd.domains.domain_set import DomainSet
 
 CHANGEABLE = ("data", "paths", "seed")  # what can change what is loaded
 ROWS = 40  # domains on a sheet: more would make it taller than pictures can be shown

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from robustmd.domains.examples import Views, matrix_of
+from robustmd.domains.views import Views, matrix_of
 
 QUANTILES = 2**16
 BRIGHTEST = 255

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from robustmd.config.ranges import CLASSES, IMAGE_SIDE
-from robustmd.domains_new.decoding import SUFFIXES
-from robustmd.domains_new.digits import fetching
-from robustmd.domains_new.domain_set import DomainSet
-from robustmd.domains_new.folder import File, prepare, stamp_of
-from robustmd.domains_new.views import VARIANTS, Views
+from robustmd.domains.decoding import SUFFIXES
+from robustmd.domains.digits import fetching
+from robustmd.domains.domain_set import DomainSet
+from robustmd.domains.folder import File, prepare
+from robustmd.domains.store import stamp_of
+from robustmd.domains.views import VARIANTS, Views
 from robustmd.errors import UserError, listed, printable, readable
 from robustmd.registry import DataFacts, Settings, data, key
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from robustmd.config.paths import whole
 from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
-from robustmd.domains_new.decoding import SUFFIXES, decode_all
-from robustmd.domains_new.domain_set import Domain, DomainSet, Split, array_sha256, seeded_split
-from robustmd.domains_new.store import Images, Notes, open_store
-from robustmd.domains_new.views import SPLITS, Views
+from robustmd.domains.decoding import SUFFIXES, decode_all
+from robustmd.domains.domain_set import Domain, DomainSet, Split, array_sha256, seeded_split
+from robustmd.domains.store import Images, Notes, open_store, stamp_of
+from robustmd.domains.views import SPLITS, Views
 from robustmd.errors import Say, UserError, listed, printable, readable
 from robustmd.registry import DataFacts, Settings, data, key
 
@@ -272,14 +272,6 @@ def _decoded(
             yield pixels[None]
         if (done := row - rows.start + 1) % PROGRESS == 0:
             say(f"{done:,} of the {len(files):,} images of domain {file.domain} read")
-
-
-def stamp_of(path: Path) -> list[int]:
-    """A file's present stamp; [] for what is no file or leads nowhere."""
-    try:
-        return [path.stat().st_size, path.stat().st_mtime_ns, path.stat().st_ctime_ns]
-    except (OSError, ValueError):  # ValueError: a null character
-        return []
 
 
 # --- which files: folders -------------------------------------------------------------------------

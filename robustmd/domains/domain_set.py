@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustmd.domains_new.tensors import split_arrays
-from robustmd.domains_new.views import SPLITS, Views
+from robustmd.domains.tensors import split_arrays
+from robustmd.domains.views import SPLITS, Views
 from robustmd.errors import Say, UserError, listed, printable
 
 if TYPE_CHECKING:
@@ -284,6 +284,11 @@ class DomainSet:
     def are_images(self) -> bool:
         """Whether the model sees images, and no features or tokens, which it takes as they are."""
         return self.images.dtype == np.uint8
+
+    @property
+    def are_tokens(self) -> bool:
+        """Whether the model sees tokens, int64 [N, …]."""
+        return self.images.dtype == np.int64
 
     @property
     def are_numbers(self) -> bool:

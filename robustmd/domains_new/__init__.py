@@ -1,6 +1,0 @@
-"""Where images come from: one module per source, every one of them returns a `DomainSet`."""
-
-from robustmd.domains_new.domain_set import Domain, DomainSet, Split
-from robustmd.domains_new.views import Views
-
-__all__ = ["Domain", "DomainSet", "Split", "Views"]
