@@ -89,10 +89,11 @@ class Digits(Settings):
                 try:
                     yield from (_mnist if name == "mnist" else _svhn)(files)
                 except Exception as error:  # over damaged bytes anything
+                    place = printable(next(iter(files.values())).parent)
                     raise UserError(
-                        f"the {TITLES[name]} files in {printable(next(iter(files.values())).parent)} "
-                        f"cannot be used ({printable(first_line(error))[:200]}); delete them to have "
-                        "them fetched again"
+                        f"the {TITLES[name]} files in {place} cannot be used "
+                        f"({printable(first_line(error))[:200]}); delete them to have them fetched "
+                        "again"
                     ) from error
 
         blocks = [f"{name}_{split}" for name in domains for split in ("train", "test")]

@@ -312,14 +312,15 @@ def list_root(root: Path) -> tuple[list[File], list[str]]:
     for folder in domains:
         domain = checked_name("domain", folder.name, where)
         inner = _folders(folder, root, others, lost)
-        splits = {path.name: _folders(path, root, others, lost) for path in inner}
-        if "train" not in splits or not set(splits) <= set(SPLITS):
-            splits = {"": inner}
-        elif "test" not in splits:
-            raise UserError(
-                f"{where}: domain {printable(domain)} has {_below(root, folder)}/train but no test "
-                "beside it; add one, or put the classes into the domain's folder"
-            )
+        names = {path.name for path in inner}
+        splits = {"": inner}
+        if "train" in names and names <= set(SPLITS):
+            splits = {path.name: _folders(path, root, others, lost) for path in inner}
+            if "test" not in names:
+                raise UserError(
+                    f"{where}: domain {printable(domain)} has {_below(root, folder)}/train but no "
+                    "test beside it; add one, or put the classes into the domain's folder"
+                )
         for split, labels in splits.items():
             empty += [] if labels else [_below(root, folder / split)]
             for path in labels:

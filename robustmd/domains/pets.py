@@ -1,8 +1,8 @@
 """`data=pets`: the 24 breeds that ImageNet and Oxford-IIIT Pet (VGG) share, the paper's first
 experiment.
 
-ImageNet lies in class folders, train/SYNSET/* and val/SYNSET/*; its val is the test split, since the
-labels of ILSVRC's own test set are not published. torchvision fetches Oxford-IIIT Pet:
+ImageNet lies in class folders, train/SYNSET/* and val/SYNSET/*; its val is the test split, since
+the labels of ILSVRC's own test set are not published. torchvision fetches Oxford-IIIT Pet:
 images/NAME_1.jpg …, and annotations/trainval.txt (which trains) and test.txt, whose lines are
 "NAME_1 class species breed". Images that are in neither list are left alone.
 """

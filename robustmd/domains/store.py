@@ -39,15 +39,15 @@ class Images(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Where such images lie: `count` rows from `first`; and their `array_sha256`."""
+    """Where such images lie: `length` rows from `first`; and their `array_sha256`."""
 
     first: int
-    count: int
+    length: int
     images: str
     labels: str
 
     def rows(self) -> np.ndarray:
-        return np.arange(self.first, self.first + self.count, dtype=np.int64)
+        return np.arange(self.first, self.first + self.length, dtype=np.int64)
 
 
 class Store(NamedTuple):
@@ -145,13 +145,17 @@ def _read(folder: Path, names: Sequence[str] = ()) -> tuple[Store | None, str]:
         if folder.is_symlink():
             raise ValueError("it is a link")
         with reading(folder / FACTS, LARGEST_FACTS) as stream:
-            facts = json.load(stream)
+            digest, _, text = stream.read().partition(b"\n")
+        if hashlib.sha256(text).hexdigest().encode() != digest:
+            raise ValueError(f"{FACTS} is not as it was written")
+        facts = json.loads(text)
         blocks = {str(name): Block(*block) for name, block in facts["blocks"].items()}
         notes = [(int(row), str(note)) for row, note in facts["notes"]]
-        store = Store(*(_map(folder / f"{name}.npy") for name in ARRAYS), blocks, notes)
+        images, labels = (_map(folder / f"{name}.npy") for name in ARRAYS)
+        store = Store(images, labels, blocks, notes)
         side, kinds = store.images.shape[1], (store.images.dtype.str, store.labels.dtype.str)
         shapes = store.images.shape, store.labels.shape
-        count = sum(block.count for block in blocks.values())
+        count = sum(block.length for block in blocks.values())
         is_right = kinds == ("|u1", "<i8") and shapes == ((count, side, side, 3), (count,))
         if not is_right or (names and [*names] != [*blocks]):
             raise ValueError("its arrays are not those of these data")
@@ -177,7 +181,7 @@ def _map(path: Path) -> np.ndarray:
 def _difference(store: Store) -> str:
     """Which block is not what was prepared, in words; "" where all are. Reads everything."""
     for name, block in store.blocks.items():
-        rows = slice(block.first, block.first + block.count)
+        rows = slice(block.first, block.first + block.length)
         sums = array_sha256(store.images[rows]), array_sha256(store.labels[rows])
         if sums != (block.images, block.labels):
             return f"{name} is not what was prepared"
@@ -240,7 +244,8 @@ def _write(part: Path, names: Sequence[str], build: Callable[[Notes], Iterable[I
 
 def _write_facts(folder: Path, facts: dict[str, object]) -> None:
     text = json.dumps(facts, indent=1).encode()
-    write_atomically(folder / FACTS, lambda stream: stream.write(text))
+    digest = hashlib.sha256(text).hexdigest().encode()
+    write_atomically(folder / FACTS, lambda stream: stream.write(digest + b"\n" + text))
 
 
 def _hash(content: object) -> str:
