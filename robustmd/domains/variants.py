@@ -158,7 +158,9 @@ def noise_table(sigma: float) -> Tensor:
     return (z * sigma).round().clamp(-BRIGHTEST, BRIGHTEST).to(torch.int16)
 
 
-def with_noise(images: Tensor, keys: Tensor, tables: Tensor, levels: Tensor | None) -> Tensor:
+def with_noise(
+    images: Tensor, keys: Tensor, tables: Tensor, levels: Tensor | None = None
+) -> Tensor:
     """uint8 [m, H, W, 3]: the images with the noise of their keys, int64 [m].
 
     tables: `noise_table`, or several one after another, on the images' device; levels: int64 [m],

@@ -262,7 +262,7 @@ class Batches:
         if block != self._block:
             drawn = self.drawn_block(block).each(lambda part: sent(part, self.images.device))
             if self._held is None:
-                self._held = drawn
+                self._held = drawn.each(torch.clone)
             else:  # in place: a graph reads it there
                 for held, new in zip(_flat(self._held), _flat(drawn), strict=True):
                     held.copy_(new)

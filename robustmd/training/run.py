@@ -116,6 +116,8 @@ def run(
                     "the images and the model; choose a smaller backbone or fewer images"
                 ):
                     under_way = Run(plan, stop, console)
+                with memory_for(under_way.batch):
+                    try_parts(under_way)
                 outcome = under_way.run(overrides, begun, on_measure)
                 return replace(outcome, stop_code=stop.code)
         except OSError as error:
@@ -138,8 +140,8 @@ class Run:
         facts = BackboneFacts.of(plan.domains)
         self.learner = Learner(config, facts, plan.sizes, device, plan.weights)
         self.measured_loss = LOSSES[config.training.loss]
-        names = config.evaluation.metrics
-        try_parts(self.learner, self.batches, self.measured_loss.name, names, facts.num_classes)
+        size = self.training.batch_size
+        self.batch = f"training.batch_size={size}; try {max(1, size // 2)}"
         numbers = [plan.domains.names.index(name) for name in plan.trained]
         absent = self.images.absent
         self.absent = None if absent is None else absent[torch.tensor(numbers, device=device)]
@@ -368,11 +370,10 @@ class Run:
 
     def trained(self, on_measure: OnMeasure | None) -> tuple[Outcome, str | None]:
         """Train to the end. How that ended, and why where it was not its end."""
-        path, size = self.plan.directory.path, self.training.batch_size
-        batch = f"training.batch_size={size}; try {max(1, size // 2)}"
+        path = self.plan.directory.path
         progress = RunProgress(self.console, self.training.iterations, self.iteration)
         try:
-            with memory_for(batch), progress as self.progress:
+            with memory_for(self.batch), progress as self.progress:
                 self.train(on_measure)
         except Interrupted as stop:
             self.save()

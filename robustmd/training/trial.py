@@ -4,8 +4,9 @@ traceback after the first measurement."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -18,19 +19,22 @@ from robustmd.training.data import Batches
 from robustmd.training.learner import Learner
 from robustmd.training.measure import evaluating, metric_value
 
+if TYPE_CHECKING:
+    from robustmd.training.run import Run
+
 TRIED = 8  # examples of a batch
 SUM_TOLERANCE = 1e-4  # of the weights, which are float32
 FAINT, BRIGHT = 16, 64  # images as bright as the one that become fainter than the other
 
 
-def try_parts(
-    learner: Learner, batches: Batches, loss_name: str, metrics: Sequence[str], classes: int
-) -> None:
-    """Try the augmentation, the model, the loss, the metrics and the rule. Nothing is left changed.
+def try_parts(run: Run) -> None:
+    """Try the augmentation, the model, the loss, the metrics and the rule of a run that has not
+    begun. Nothing is left changed.
 
     Raises:
         UserError: one of them fails, or gives what training cannot use.
     """
+    learner, batches, classes = run.learner, run.batches, len(run.plan.domains.classes)
     batches.go_to(0)
     if batches.augmentation is not None:
         _try_augmentation(batches)
@@ -39,10 +43,10 @@ def try_parts(
     with _undone(learner.model):
         with evaluating(learner.model):
             logits = _try_model(learner, images, labels, classes, "")
-            for name in metrics:
+            for name in run.evaluation.metrics:
                 metric_value(name, logits, labels)
         logits = _try_model(learner, images, labels, classes, " in training mode")
-        _try_loss(learner, loss_name, logits, labels)
+        _try_loss(learner, run.measured_loss.name, logits, labels)
     _try_rule(learner.adversary)
 
 

@@ -11,7 +11,7 @@ from robustmd.backbones import build_backbone
 from robustmd.backbones.resnet18 import IMAGENET_MEAN, IMAGENET_STD
 from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.learner import IterateAverage
-from robustmd.training.pixels import normalised
+from robustmd.training.data import normalised
 
 
 def ResNet18(classes: int) -> nn.Module:  # noqa: N802

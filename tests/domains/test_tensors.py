@@ -7,7 +7,7 @@ from PIL import Image
 from refusals import refused
 
 from robustmd.domains import DomainSet
-from robustmd.training.pixels import normalised
+from robustmd.training.data import normalised
 
 NHWC = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 3), dtype=np.uint8)
 SEQUENCES = np.random.default_rng(0).normal(size=(5, 4, 2))

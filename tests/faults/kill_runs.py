@@ -43,7 +43,7 @@ def main() -> int:
         domains = synthetic_domains()
     else:
         domains = DigitsMini().load(DataFacts(folder.joinpath, lambda _: None))
-    run_module.load_domains = lambda config, say: domains  # once for all processes
+    plan_module.load_domains = lambda config, say: domains  # once for all processes
     record = kill_runs(folder, given.kills, given.per_run, random.Random(given.seed))
     print(json.dumps(record, indent=1))
     return 1 if record["faults"] else 0

@@ -40,7 +40,7 @@ def test_a_signal_while_it_finishes_ends_the_sweep_and_not_the_run(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish = after_signals(session.Session._finish, signal.SIGTERM)
-    monkeypatch.setattr(session.Session, "_finish", finish)
+    monkeypatch.setattr(run_module.Run, "finish", finish)
     outcome = train(tmp_path)
     assert (outcome.status, outcome.exit_code, outcome.stop_code) == ("finished", 0, 143)
 

@@ -18,7 +18,7 @@ from robustmd.cli import main
 from robustmd.domains.domain import DomainSet
 from robustmd.domains.examples import Views
 from robustmd.runs import checkpoints
-from robustmd.training import session as session_module
+from robustmd.training import run as run_module
 
 Train = Callable[..., Any]
 FROZEN = "++backbone.freeze=features"

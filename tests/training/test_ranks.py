@@ -27,7 +27,7 @@ from robustmd.training import run as run_module
 from robustmd.training.batches import BatchStream
 from robustmd.training.plan import Plan
 from robustmd.training.pool import TrainingPool, resident_splits
-from robustmd.training.ranks import Ranks, here, joined
+from robustmd.training.distributed import Ranks, here, joined
 
 TESTS = Path(__file__).parent.parent
 CPU = torch.device("cpu")

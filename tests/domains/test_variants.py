@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from robustmd.domains.examples import VARIANTS, matrix_of
-from robustmd.training.pixels import (
+from robustmd.domains.variants import (
     GOLDEN,
     cropped,
     keys_of_images,

@@ -1,4 +1,4 @@
-"""Which model is kept, when training stops early, and how a finished run becomes a longer one."""
+"""Which model is kept, and when training stops early."""
 
 from collections.abc import Callable
 from functools import partial
@@ -80,8 +80,6 @@ def test_patience_ends_a_run_with_a_whole_last_measurement(validated: Train) -> 
     assert run.final["train"]["a"].examples == 48  # all, though before it was a part
     assert best_of(outcome.directory, "loss", max, 1) == best
     assert validated(*asked).status == "kept"
-    with pytest.raises(UserError, match=r"stopped early .* change nothing"):
-        validated(*asked, "training.iterations=50", "extend=true")
 
 
 def test_evaluate_takes_either_model(validated: Train, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,14 +91,6 @@ def test_evaluate_takes_either_model(validated: Train, capsys: pytest.CaptureFix
     without = str(validated(*WATCHED).directory)
     with pytest.raises(UserError, match="no best model"):
         evaluate.main([without, "--model=best"])
-
-
-def test_a_kept_model_that_was_changed_is_seen(validated: Train) -> None:
-    asked = (*WATCHED, "evaluation.keep=best_val")
-    path = validated(*asked).directory / files.BEST_MODEL
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(UserError, match=r"best\.pt is not what it was when the run finished"):
-        validated(*asked)
 
 
 @pytest.mark.parametrize("asked", ["evaluation.keep=best_val", "training.patience=3"])
@@ -121,67 +111,9 @@ def test_a_choice_by_what_is_not_there_is_a_line(train: Train, asked: str, said:
         train(asked)
 
 
-@pytest.mark.parametrize(
-    ("method", "shorter"), [(EVEN, 6), ((*EVEN, "method=opt", "method.c=1"), 8)]
-)
-def test_an_extended_run_is_as_one_that_was_as_long_from_the_start(
-    train: Train, tmp_path: Path, method: tuple[str, ...], shorter: int
-) -> None:
-    asked = (*method, "evaluation.examples=20")
-    twin = train(*asked, outputs=tmp_path / "twin").directory
-    train(*asked, "training.iterations=3")
-    first = train(*asked, f"training.iterations={shorter}").directory
-    directory = train(*asked, "extend=true").directory
-    assert summary(first)["status"] == "finished"
-    assert_same_rows(directory, twin)
-    assert same(directory, twin)
-    said = f"goes on from the end of the run of {shorter} iterations"
-    assert summary(directory)["notes"] == [said]
-
-
-def test_an_extended_run_that_was_cut_off_goes_on(train: Train, tmp_path: Path) -> None:
-    twin = train(*EVEN, outputs=tmp_path / "twin").directory
-    train(*EVEN, "training.iterations=8")
-    with signalled_at(10):
-        assert train(*EVEN, "extend=true").status == "interrupted"
-    directory = train(*EVEN).directory
-    assert_same_rows(directory, twin)
-    assert same(directory, twin)
-
-
-def test_without_a_shorter_run_it_begins_anew(train: Train) -> None:
-    found = summary(train("method=even", "extend=true").directory)
-    assert found["notes"] == ["extend=true: no finished run has fewer iterations; begun anew"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ("training.schedule=cosine", r"training\.schedule=cosine depends on training\.iterations"),
-        ("method=opt", r"the step of method=opt .*number as method\.c"),
-        ("method=oracle method.every=4", "the step of method=oracle"),
-        ("checkpoint.end=false", "kept no state of its end"),
-    ],
-)
-def test_what_cannot_be_extended_is_refused_with_the_reason(
-    train: Train, asked: str, said: str
-) -> None:
-    train(*EVEN, *asked.split(), "training.iterations=8")
-    with pytest.raises(UserError, match=said):
-        train(*EVEN, *asked.split(), "extend=true")
-
-
-def test_a_run_stopped_in_its_last_measurement_keeps_no_end_that_is_no_use(train: Train) -> None:
+def test_a_run_stopped_in_its_last_measurement_keeps_no_checkpoint(train: Train) -> None:
     with signalled_at(11):
         assert train("method=opt").status == "interrupted"
     directory = train("method=opt").directory
     assert summary(directory)["status"] == "finished"
     assert [path.name for path in (directory / files.CHECKPOINTS).iterdir()] == ["final.pt"]
-
-
-def test_a_damaged_end_is_refused(train: Train) -> None:
-    directory = train(*EVEN, "training.iterations=8").directory
-    with (directory / "weights.csv").open("r+b") as stream:
-        stream.write(b"x")
-    with pytest.raises(UserError, match=r"weights\.csv is not what it was then"):
-        train(*EVEN, "extend=true")
