@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from robustmd.data_sets.folder import Folder, load
+from robustmd.domains.folder import Folder, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text("utf-8")
 

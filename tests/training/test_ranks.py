@@ -19,8 +19,8 @@ from torch import nn
 
 from robustmd.config.composing import publish
 from robustmd.config.loading import with_own_labels
-from robustmd.data_sets.noise_and_rotation import noise_copies
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.noise import noise_copies
+from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation
 from robustmd.training import run as run_module

@@ -15,7 +15,7 @@ import torch
 import yaml
 from tiny import ADAMW, assert_same_rows, rows, signalled_at, summary, synthetic_domains
 
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import METHODS
 from robustmd.runs import files

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tiny import rows, summary, synthetic_domains
 
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
 from robustmd.report.aggregate import sections
 from robustmd.report.domains_table import leave_one_out
 from robustmd.runs.reader import collect

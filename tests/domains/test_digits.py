@@ -9,11 +9,11 @@ import pytest
 import scipy.io
 from PIL import Image
 from refusals import refused
-
 from robustmd.data_sets import digits
 from robustmd.data_sets.digits import Digits, Svhn
-from robustmd.domains import checksums, published
 from robustmd.domains.published import origin
+
+from robustmd.domains import checksums, published
 from robustmd.errors import UserError
 
 

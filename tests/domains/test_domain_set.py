@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
+from robustmd.domains.examples import VARIANTS, matrix_of, rotation
 
 from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.examples import VARIANTS, matrix_of, rotation
 
 
 def examples(count=10, size=8, **changes):
