@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import textwrap
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -168,19 +170,25 @@ def draw_examples(data: DomainSet, stream: IO[bytes], form: str) -> None:
                 top, left = row * step, (place * each + number) * step
                 high, wide = image.shape[:2]
                 paper[top : top + high, left : left + wide] = image
-    inches = paper.shape[1] / 96 + 1.6, paper.shape[0] / 96 + 1.2
+    names = [printable(data.classes[label]) for label in classes]
+    turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    origins = dict.fromkeys(f"{d.source}; {d.licence or 'no licence known'}" for d in domains)
+    sources = textwrap.fill(printable(listed([*origins], 4)), max(40, paper.shape[1] // 5))
+    inches = paper.shape[1] / 96 + 1.6, paper.shape[0] / 96 + (2 if each == 1 else 0.9)
     figure = Figure(figsize=inches, layout="constrained")
     axes = figure.subplots()
     axes.imshow(paper, interpolation="nearest")
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
-    names = [printable(data.classes[label]) for label in classes]
     centres = (np.arange(len(classes)) + 0.5) * each * step
-    axes.set_xticks(centres, names, rotation=45 if len(names) > MOST_COLUMNS else 0, ha="center")
-    axes.set_yticks((np.arange(len(domains)) + 0.5) * step, [printable(d.name) for d in domains])
-    origins = dict.fromkeys(f"{d.source}; {d.licence or 'no licence known'}" for d in domains)
-    axes.set_xlabel(printable(listed([*origins], 4)), fontsize=7, wrap=True)
-    figure.savefig(stream, format=form, dpi=96)
+    how = turned if each == 1 and len(names) > 1 else {}
+    axes.set_xticks(centres, names, parse_math=False, **how)
+    rows = [printable(domain.name) for domain in domains]
+    axes.set_yticks((np.arange(len(domains)) + 0.5) * step, rows, parse_math=False)
+    axes.set_xlabel(sources, fontsize=7, parse_math=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # of an alphabet that the font has not
+        figure.savefig(stream, format=form, dpi=96)
 
 
 def _evenly(count: int, most: int) -> list[int]:

@@ -40,7 +40,7 @@ def test_its_manifest_is_read(tmp_path):
     assert (data.names, data.classes) == (("photo", "sketch"), ("cat", "dog"))
 
 
-@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen", "shares"])
+@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen"])
 def test_its_defaults_are_the_schemas(key):
     default = dataclasses.asdict(Folder())[key]
     row = re.search(rf"^\| `data.{key}` \| `?(\S+?)`? \|", PAGE, re.MULTILINE)

@@ -111,12 +111,13 @@ def test_one_image_may_belong_to_two_domains(table):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ("no column path", "path, domain, label and, if wanted, split, or make domains of")),
-        (lines(header="path;domain;label"), ("no column path",)),
+        ("", ("no column path", "and, if wanted, split, separated by commas, or make domains of")),
+        (lines(header="path;domain;label"), ("no column path among path;domain;label",)),
         (lines(header="path,domain"), ("no column label",)),
         (lines(header="path,domain,label,path"), ("a column twice",)),
         (lines(), ("none", "at least two")),
-        (lines("images/00.png,a,x"), ("line 2: 3 values, the header has 4",)),
+        (lines("images/00.png,a"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
+        (lines("images/00.png,a,x,,"), ("is no CSV", "Expected 4 fields in line 2, saw 5")),
         (lines("images/00.png,a,,"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
         (lines("images/00.png,a,x,Train"), ("'Train' (line 2)", "train, val, test")),
         (lines("images/00.png,a/b,x,"), ("line 2", "domain a/b", "without /")),

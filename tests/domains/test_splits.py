@@ -53,13 +53,10 @@ def test_choice_depends_on_the_seed_and_the_domains_name_alone(data):
 def test_whole_images_are_held_out_and_seen_as_test_images_are():
     views = Views(("identity", "rotate_45"), crop=3, sigma=2.0)
     arrays = images(14), np.zeros(14, np.int64)
-    train, test = (
-        Split(*arrays, np.arange(10), views),
-        Split(*arrays, np.arange(10, 14), Views(crop=3)),
-    )
-    held = Domain("a", {"train": train, "test": test}).with_validation(
-        0.3, np.random.default_rng(0)
-    )
+    train = Split(*arrays, np.arange(10), views)
+    test = Split(*arrays, np.arange(10, 14), Views(crop=3))
+    domain = Domain("a", {"train": train, "test": test})
+    held = domain.with_validation(0.3, np.random.default_rng(0))
     assert held.val.views == Views(crop=3, sigma=2.0)
     assert held.train.views == views
     assert (len(held.train), len(held.val)) == (14, 3)

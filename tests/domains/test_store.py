@@ -192,7 +192,7 @@ def test_a_lock_that_is_a_link_harms_nobody(kitchen, tmp_path):
     lock.unlink()
     shutil.rmtree(kitchen.folder)
     lock.symlink_to(victim)
-    with pytest.raises(UserError, match="paths.cache=DIR"):
+    with pytest.raises(UserError, match="cannot keep the prepared tried data"):
         kitchen.open()
     assert victim.read_text() == "mine"
 
