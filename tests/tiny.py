@@ -107,6 +107,7 @@ def run_under_way(
         made = domains or synthetic_domains()
         patch.setattr(plan_module, "load_domains", lambda *_: made)
         run = Run(make_plan(config, [], lambda _: None), StopRequest(), Console(quiet=True))
+    run.batches.go_to(0)
     run.step_model = run.learner.model
     return run
 

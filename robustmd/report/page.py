@@ -4,7 +4,7 @@ import base64
 import hashlib
 import math
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -44,6 +44,7 @@ class RunDirectory:
     def locked(self, say: Say = lambda _: None) -> Iterator[None]:
         """Make the directory and hold its lock: one process at a time. Raises UserError: another
         process has it; OSError: it cannot be made, or holds what leads out of it."""
+        made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
         with lock.held(self.path / files.LOCK, say):
             files.refuse_foreign(self.path)
@@ -52,16 +53,16 @@ class RunDirectory:
             try:
                 yield
             finally:
-                self._remove_bare()
+                self._remove_bare(made)
 
-    def _remove_bare(self) -> None:
-        """A run that was refused before it began leaves no directory, nor its settings an empty
-        one; its lock is held."""
+    def _remove_bare(self, made: Sequence[Path]) -> None:
+        """A run that was refused before it began leaves none of the folders made for it; its lock
+        is held."""
         with suppress(OSError):
             if [child.name for child in self.path.iterdir()] == [files.LOCK]:
                 (self.path / files.LOCK).unlink()
-                self.path.rmdir()
-                self.path.parent.rmdir()
+                for folder in made or (self.path,):
+                    folder.rmdir()
 
     def begin(
         self,

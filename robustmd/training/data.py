@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from robustmd.domains.domain_set import DomainSet, Split
-from robustmd.domains.views import SPLITS, Views
 from robustmd.domains.variants import BRIGHTEST, Look, Variants, keys_of_images
+from robustmd.domains.views import SPLITS, Views
 from robustmd.registry import Augmentation
 
 BLOCK = 100  # iterations whose batches are drawn at once
@@ -80,8 +80,8 @@ class Images:
     which of them each split of each domain has.
 
     images: uint8 [N, H, W, 3], features float32 [N, …] or tokens int64 [N, …]. size: (H, W) of what
-    is seen, or (…). labels: int64 [N] or float32 [N, L], on the device. absent: bool [K, C], the classes that a domain's loss leaves
-    out; None: there are none. parts: split -> domain -> `Part`.
+    is seen, or (…). labels: int64 [N] or float32 [N, L], on the device. absent: bool [K, C], the
+    classes that a domain's loss leaves out; None: there are none. parts: split -> domain -> `Part`.
 
     Args:
         seed: chooses the noise that images are measured with.
@@ -334,7 +334,7 @@ class Batches:
         def flat(values: np.ndarray) -> Tensor:
             """[100, M, m, …] -> [100, n, …]"""
             rows = values.reshape(BLOCK, -1, *values.shape[3:])[:, self._own]
-            return torch.from_numpy(np.ascontiguousarray(rows))
+            return torch.from_numpy(rows.copy())
 
         whose = flat(np.broadcast_to(domains[:, :, None], (*domains.shape, self.share)))
         chance = each("augmentation", self._chance) if self.augmentation else None

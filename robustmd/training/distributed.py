@@ -110,7 +110,7 @@ class Processes:
                 )
             nn.SyncBatchNorm.convert_sync_batchnorm(model)
         devices = [torch.cuda.current_device()] if is_on_cuda else None
-        return DistributedDataParallel(model, device_ids=devices, broadcast_buffers=False)
+        return DistributedDataParallel(model, device_ids=devices)
 
     def device(self, chosen: torch.device) -> torch.device:
         """This one's. Raises UserError where it has none."""

@@ -54,7 +54,7 @@ def captured_step(run: Run, capture: Capture | None = None) -> Step | str:
 
 
 def compiled(run: Run) -> torch.nn.Module:
-    """The model that iterations train through, compiled. Raises UserError: nothing here compiles."""
+    """The model that iterations train through, compiled. Raises UserError: it cannot be."""
     module: torch.nn.Module = torch.compile(run.step_model)  # type: ignore[assignment]
     plain, run.step_model = run.step_model, module
     try:

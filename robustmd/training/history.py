@@ -58,7 +58,7 @@ class Clock:
     """Seconds spent in the parts of a run, by marks that an iteration leaves between its parts.
 
     On a CPU a mark is the wall clock's time. On CUDA, where calls return before the work is done,
-    it is an event, read in `settle()` once per log interval. A replayed graph has one set of events,
+    it is an event, read in `settle()` once per log interval. A replayed graph has one set of them,
     those of its last replay: its parts count for all replays since the last reading.
     """
 

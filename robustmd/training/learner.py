@@ -149,10 +149,10 @@ def build_optimizer(
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            in_head = head is not None and name.startswith(f"{head}.")
-            rate = training.head_learning_rate if in_head else training.learning_rate
+            own_rate = training.head_learning_rate if name.startswith(f"{head}.") else None
+            rate = training.learning_rate if own_rate is None else own_rate
             decay = training.weight_decay if training.decay_all or parameter.ndim > 1 else 0.0
-            groups.setdefault((float(rate or 0), decay), []).append(parameter)
+            groups.setdefault((rate, decay), []).append(parameter)
     if not groups:
         raise UserError("no parameter of the model is trained: none has requires_grad=True")
     described = [

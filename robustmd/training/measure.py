@@ -99,14 +99,17 @@ def _add_up(
     if metrics:
         of_all = [torch.cat(parts) for parts in zip(*kept, strict=True)]
         for place, name in enumerate(metrics, 4):
-            sums[place] = metric_value(name, *of_all).to(sums)
+            sums[place] = metric_value(name, *of_all, sums.dtype)
 
 
-def metric_value(name: str, logits: Tensor, labels: Tensor) -> Tensor:
+def metric_value(
+    name: str, logits: Tensor, labels: Tensor, dtype: torch.dtype = torch.float64
+) -> Tensor:
     """The metric of these logits [n, C], a scalar. Raises UserError: it gives no number."""
     metric = METRICS[name]
     try:
-        return torch.as_tensor(metric.of(logits.clone(), labels.clone())).detach().reshape(())
+        value = metric.of(logits.clone(), labels.clone())
+        return torch.as_tensor(value, dtype=dtype).detach().reshape(())
     except Exception as error:  # of the user's own function, of any kind
         raise UserError(
             f"evaluation.metrics=[{name}]: {metric.of.__module__}.{metric.of.__qualname__} gives "

@@ -21,7 +21,7 @@ from robustmd.errors import UserError, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, METRICS
 from robustmd.runs import files
-from robustmd.runs.reader import judge
+from robustmd.runs.reader import STATUSES, judge
 from robustmd.runs.untrusted import Unreadable, read_record
 from robustmd.runs.writer import ReadDirectory, RunDirectory
 from robustmd.training.distributed import Processes
@@ -192,7 +192,10 @@ def is_finished(plan: Plan) -> bool:
     if config.force or not any(os.path.lexists(path / name) for name in files.ALL - {files.LOCK}):
         return False
     try:
-        finished = read_record(path / files.SUMMARY).get("status") == "finished"
+        status = read_record(path / files.SUMMARY).get("status")
+        if status not in STATUSES:
+            raise Unreadable("summary.json names no status")
+        finished = status == "finished"
         recorded, environment = _records(path, finished)
         if not recorded or not environment:
             return False  # it was ended as it began

@@ -349,7 +349,9 @@ class Run:
                 directory.cut_back(state["lengths"])
             except (Unreadable, KeyError, TypeError, ValueError, RuntimeError) as error:
                 words = first_line(error)
-                damage.append(f"the checkpoint of iteration {iteration} cannot be used ({words})")
+                damage.append(
+                    f"the checkpoint of iteration {iteration} cannot be used ({words}): passed over"
+                )
                 self.load_state_dict(before)
                 continue
             checkpoints.drop(directory.path, after=iteration)  # their rows have been cut off

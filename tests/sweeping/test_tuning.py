@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 import tiny
 from hydra.core.config_store import ConfigStore
+from robustmd.training.batches import BatchStream
 
 from robustmd import cli
 from robustmd.config.loading import load_domains
 from robustmd.domains import DomainSet
 from robustmd.runs.listing import list_runs
-from robustmd.training.batches import BatchStream
 
 optuna = pytest.importorskip("optuna")
 

@@ -1,4 +1,4 @@
-"""Batches and what a measurement sees: labels stay with their images; any iteration stands alone."""
+"""Batches and what a measurement sees: labels stay with their images, whatever came before."""
 
 import itertools
 import time
@@ -121,7 +121,7 @@ def test_parts_of_a_batch_are_the_batch(size: int, drawn: int, batch_size: int) 
 def test_images_on_the_host_are_read_ahead_and_give_the_same_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A read and a step of 20 ms each take about 20 ms together, where one after the other is 40."""
+    """A read and a step of 20 ms each take about 20 ms together, and not 40."""
     domains, pause, count = synthetic_domains(), 0.02, 20
     resident = batches_of(domains, 2, 20)
     on_host = Images(domains, CPU, share=0)

@@ -1,4 +1,4 @@
-"""The log of iterations, their seconds, and the warning that weights have left all but one domain."""
+"""The log of iterations, their seconds, and the warning that p stays on one domain."""
 
 import json
 import math

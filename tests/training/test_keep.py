@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny import assert_same_rows, rows, signalled_at, summary, synthetic_domains
+from tiny import rows, signalled_at, summary, synthetic_domains
 
 from robustmd.commands import evaluate
 from robustmd.errors import UserError

@@ -175,7 +175,7 @@ def test_an_average_has_the_buffers_of_the_trained_model(layer: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "after"), [(ADAMW, 0), (ADAMW, 8), (["training.optimizer=nadam"], 3)]
+    ("settings", "after"), [(ADAMW, 1), (ADAMW, 8), (["training.optimizer=nadam"], 3)]
 )
 def test_a_run_goes_on_as_if_nothing_had_happened(
     gone_on: Any, settings: list[str], after: int
@@ -194,9 +194,7 @@ def test_the_moving_average_is_measured_beside_the_model(train: Any) -> None:
 
 
 def test_bfloat16_rounds_products_and_not_weights(tmp_path: Any) -> None:
-    full, half = (
-        run_under_way(tmp_path, f"runtime.precision={name}") for name in ("fp32", "bf16")
-    )
+    full, half = (run_under_way(tmp_path, f"runtime.precision={name}") for name in ("fp32", "bf16"))
     images = torch.randn(4, 3, 32, 32)
     one, other = full.learner.logits(images), half.learner.logits(images)
     assert other.dtype == torch.float32

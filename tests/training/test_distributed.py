@@ -1,6 +1,5 @@
 """One run by several processes of torchrun: what it writes is what one process writes."""
 
-import copy
 import io
 import os
 import signal
@@ -8,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,15 +17,14 @@ from torch import nn
 
 from robustmd.config.composing import publish
 from robustmd.config.loading import with_own_labels
-from robustmd.domains.noise import noise_copies
 from robustmd.domains import DomainSet
+from robustmd.domains.noise import noise_copies
 from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation
+from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module
-from robustmd.training.batches import BatchStream
-from robustmd.training.plan import Plan
-from robustmd.training.pool import TrainingPool, resident_splits
-from robustmd.training.distributed import Ranks, here, joined
+from robustmd.training.distributed import Processes, joined
+from robustmd.training.plan import make_plan
 
 TESTS = Path(__file__).parent.parent
 CPU = torch.device("cpu")
@@ -45,7 +42,6 @@ ALL = QUICK | {
     "two domains: oracle": ("method=oracle", "method.every=4"),
     "two domains: averages": ("method=minimax",),
     "two domains: adamw": tuple(ADAMW),
-    "two domains: shares": ("data.shares=[0.3,0.7]",),
     "two domains: augmented": ("data.augment=standard",),
     "two domains: frozen": ("backbone.freeze_bn=true",),
     "two domains: one trained": ("method=individual", "method.domain=1"),
@@ -81,14 +77,14 @@ def train(outputs: Path, name: str, *overrides: str) -> run_module.Outcome:
         ),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "load_domains", lambda config, say: data(name))
+        patch.setattr(plan_module, "load_domains", lambda config, say: data(name))
         config = composed(*small, *ALL.get(name, ()), *overrides)
         return run_module.run(config, Console(file=io.StringIO()))
 
 
 def work(outputs: Path, *names: str) -> None:
     """What each process does. Where a run is to be stopped, the last one gets the signal."""
-    ranks = here()
+    ranks = Processes.here()
     for name in names:
         overrides = DROPOUT if name.startswith("dropout") else ()
         if name.endswith("stopped"):
@@ -177,45 +173,6 @@ def test_processes_that_stopped_go_on_as_if_they_had_not(
         assert rows(whole, table) == rows(resumed, table)
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize(
-    ("kind", "batch_size", "drawn", "shares"),
-    [
-        ("two", 15, None, None),
-        ("six", 9, 4, None),
-        ("noisy", 4, 4, None),
-        ("two", 9, None, [1.0, 3.5]),
-        ("labelled", 14, None, None),
-    ],
-)
-def test_parts_of_a_batch_are_the_batch(
-    size: int, kind: str, batch_size: int, drawn: int | None, shares: list[float] | None
-) -> None:
-    domains = data(kind)
-    given = ({d.name: d.train for d in domains}, batch_size, 0, drawn, shares)
-    augmentation = AUGMENTATIONS["standard"]
-    whole = BatchStream(*given, augmentation)
-    parts = [BatchStream(*given, augmentation, (i, size)) for i in range(size)]
-    splits = [*resident_splits(domains, CPU)["train"].values()]
-    pool = TrainingPool(splits, whole.counts, augmentation)
-    draw = whole.draw(7)
-    images, labels = pool.gather(draw)
-    losses = torch.arange(1.0, len(labels) + 1)
-    sums = torch.zeros(whole.domains_per_batch)
-    for index, part in enumerate(parts):
-        mine = part.part_of(part.draw(7))
-        every = slice(index, None, size)
-        some, their_labels = pool.gather(mine)
-        torch.testing.assert_close(some, images[every])
-        assert torch.equal(their_labels, labels[every])
-        absent, of_all = pool.absent_classes(mine), pool.absent_classes(draw)
-        if absent is not None and of_all is not None:
-            assert torch.equal(absent, of_all.repeat_interleave(whole.share, dim=0)[every])
-        sums += part.means(losses[every])
-    means = whole.means(losses if shares else losses.view(len(sums), -1).mean(1))
-    torch.testing.assert_close(sums, means)
-
-
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
@@ -228,49 +185,27 @@ def test_what_several_processes_cannot_do_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], words: str
 ) -> None:
     monkeypatch.setitem(AUGMENTATIONS, "whole", Augmentation("whole", lambda x: x, None))
+    monkeypatch.setattr(plan_module, "load_domains", lambda *_: synthetic_domains())
+    monkeypatch.setattr(Processes, "here", classmethod(lambda cls: cls(0, 3)))
     config = composed(f"paths.outputs={tmp_path}", *overrides)
-    plan = Plan.of(config, synthetic_domains(), CPU)
     with pytest.raises(UserError, match=words):
-        Ranks(1, 3).check(plan)
-    Ranks().check(plan)
+        make_plan(config, [], lambda _: None)
 
 
-class OwnNorm(nn.BatchNorm2d):
-    """As timm has some: with an activation in it."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x).relu()
-
-
-def test_a_batch_norm_that_is_none_of_torchs_is_refused_unless_it_is_frozen() -> None:
-    model = nn.Sequential(OwnNorm(3))
-    Ranks().connect_batch_norm(model)
-    with pytest.raises(UserError, match="OwnNorm is no plain batch norm"):
-        Ranks(0, 2).connect_batch_norm(model)
-    Ranks(0, 2).connect_batch_norm(model.eval())
-
-
-@pytest.mark.parametrize("size", [[12, 3], [12, 3, 5, 4]])
-@pytest.mark.parametrize("kind", [{}, {"momentum": None}, {"affine": False}])
-def test_batch_norm_over_processes_is_torchs_where_there_is_one(
-    size: list[int], kind: dict[str, Any]
+def test_another_forward_of_the_backbone_on_one_rank_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    torch.manual_seed(0)
-    plain = (nn.BatchNorm1d if len(size) == 2 else nn.BatchNorm2d)(3, **kind)
-    connected = copy.deepcopy(plain)
-    Ranks(0, 2).connect_batch_norm(
-        nn.Sequential(connected, nn.Linear(1, 1))
-    )  # no sum: `here` is one process
-    for _ in range(2):
-        inputs = [torch.randn(size) + 2]
-        inputs = [inputs[0].requires_grad_(), inputs[0].detach().clone().requires_grad_()]
-        seen = [module(x) for module, x in zip((plain, connected), inputs, strict=True)]
-        torch.testing.assert_close(*seen)
-        for outputs in seen:
-            (outputs.sin() * torch.arange(3).view(3, *[1] * (len(size) - 2))).sum().backward()
-        torch.testing.assert_close(inputs[0].grad, inputs[1].grad)
-    torch.testing.assert_close(plain.state_dict(), connected.state_dict())
-    torch.testing.assert_close(plain.eval()(inputs[0]), connected.eval()(inputs[0]))
+    """Once such a run finished with other numbers, without a word."""
+    monkeypatch.setattr(Processes, "first_says", lambda self, value: f"not {value}")
+    with pytest.raises(UserError, match="rank 1 has other settings, data or code"):
+        Processes(1, 2).check_same("the settings and the code")
+
+
+def test_batch_norm_needs_gpus_unless_it_is_frozen() -> None:
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2))
+    assert Processes().wrap(model) is model
+    with pytest.raises(UserError, match=r"batch norm needs GPUs, .*backbone\.freeze_bn=true"):
+        Processes(0, 2).wrap(model)
 
 
 def test_each_process_has_the_gpu_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +213,7 @@ def test_each_process_has_the_gpu_of_its_number(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    ranks = Ranks(5, 8)  # on the third machine
+    ranks = Processes(5, 8)  # on the third machine
     assert ranks.device(torch.device("cuda")) == torch.device("cuda:1")
     assert chosen == [1]
     assert ranks.device(CPU) == CPU
