@@ -213,8 +213,10 @@ class Trackers:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or issubclass(kind, Exception):  # nobody waits at a second Ctrl-C
             self.tell()
-            end = None if not self._open else ending(self._directory, model=self._model)
-            self._each(lambda name: self._open[name].end(*end))
+            self._each(self._end)
+
+    def _end(self, name: str) -> None:
+        self._open[name].end(*ending(self._directory, model=self._model))
 
     def _each(self, call: Callable[[str], None]) -> None:
         for name in list(self._open):

@@ -20,7 +20,8 @@ from robustmd.errors import UserError
 
 PACKAGES = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "scipy", "pandas")
 TOO_LITTLE = ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc")
-BEYOND_64_BITS = ("array is too big", "Overflow when unpacking")  # NumPy's and PyTorch's words
+# NumPy's and PyTorch's words
+BEYOND_64_BITS = ("array is too big", "iterator is too large", "Overflow when unpacking")
 
 
 def choose_device(name: str) -> torch.device:

@@ -97,9 +97,9 @@ def _add_up(
         between()
     sums[3] = (ends[0] == -ends[1]) & (ends[2] < -ends[3])
     if metrics:
-        of_all = [torch.cat(parts) for parts in zip(*kept, strict=True)]
+        z, labels = (torch.cat(parts) for parts in zip(*kept, strict=True))
         for place, name in enumerate(metrics, 4):
-            sums[place] = metric_value(name, *of_all, sums.dtype)
+            sums[place] = metric_value(name, z, labels, sums.dtype)
 
 
 def metric_value(
@@ -168,9 +168,9 @@ def images_at_once(images: Images) -> int:
 
 def worst(measures: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """f_w = max_k f_k and Acc_w = min_k Acc_k, where there are accuracies; NaN where one is."""
-    columns = {name: [one.get(name) for one in measures.values()] for name in MEASURED}
-    return {
-        name: float(reducers.worst(values, METRICS[name].better))
-        for name, values in columns.items()
-        if None not in values
-    }
+    found = {}
+    for name in MEASURED:
+        values = [one[name] for one in measures.values() if name in one]
+        if len(values) == len(measures):
+            found[name] = float(reducers.worst(values, METRICS[name].better))
+    return found

@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -289,7 +289,7 @@ class Run:
 
     def run(self, overrides: Sequence[str], begun: float, on_measure: OnMeasure | None) -> Outcome:
         """Begin or go on, train to the end, and leave a summary. begun: on `time.perf_counter`."""
-        self.begun = begun
+        self.begun, self.preparation = begun, 0.0
         try:
             self.begin(overrides)
             self.preparation = time.perf_counter() - begun
@@ -343,7 +343,7 @@ class Run:
         environment: what it runs on now; what it goes on on is noted."""
         directory, damage = self.plan.directory, list[str]()
         for iteration, state in checkpoints.newest_first(directory.path, damage.append):
-            before = self.state_dict()
+            before = deepcopy(self.state_dict())
             try:
                 self.load_state_dict(state)
                 directory.cut_back(state["lengths"])
@@ -415,14 +415,15 @@ class Run:
         if self.head:
             self.keep_features()
         self.step_model = self.plan.processes.wrap(self.learner.entered(self.learner.model))
-        step: Callable[[], None] | str = self.step
+        step = self.step
         if runtime.compile:
             self.step_model = compiled(self)
         elif self.plan.device.type == "cuda" and runtime.graph == "auto":
-            step = captured_step(self)
-            if isinstance(step, str):
-                self.note(f"no CUDA graph: {step}")
-                step = self.step
+            captured = captured_step(self)
+            if isinstance(captured, str):
+                self.note(f"no CUDA graph: {captured}")
+            else:
+                step = captured
         self.clock.seconds["start"] += time.perf_counter() - begun
         return step
 

@@ -24,6 +24,7 @@ from robustmd.config.composing import publish
 from robustmd.domains.digits_mini import DigitsMini
 from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
+from robustmd.training import plan as plan_module
 
 METHODS = ("even", "opt", "ot", "kl", "minimax", "oracle")
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -218,6 +219,13 @@ def test_force_trains_a_damaged_run_anew(train: Train, finished: Path, tmp_path:
     (run / "checkpoints" / "final.pt").unlink()
     assert train(run.parents[3], "method=opt", "force=true").status == "finished"
     assert differences(run, finished) == []
+
+
+def promise_too_much(path: Path) -> None:
+    """Arrays whose headers name more numbers than there are."""
+    with zipfile.ZipFile(path, "w") as archive:
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1180591620717411303424,), }\n"
+        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
 
 
 @pytest.mark.parametrize("left", [(), ("summary.json",), ("summary.json", "config.yaml")])
