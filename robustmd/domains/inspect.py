@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from PIL import Image
@@ -171,7 +171,7 @@ def draw_examples(data: DomainSet, stream: IO[bytes], form: str) -> None:
                 high, wide = image.shape[:2]
                 paper[top : top + high, left : left + wide] = image
     names = [printable(data.classes[label]) for label in classes]
-    turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    turned: dict[str, Any] = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
     origins = dict.fromkeys(f"{d.source}; {d.licence or 'no licence known'}" for d in domains)
     sources = textwrap.fill(printable(listed([*origins], 4)), max(40, paper.shape[1] // 5))
     inches = paper.shape[1] / 96 + 1.6, paper.shape[0] / 96 + (2 if each == 1 else 0.9)

@@ -22,11 +22,11 @@ def train(train: Callable[..., Any]) -> Callable[..., tuple[Path, str]]:
     """Trains three iterations on three domains whose test sets have other shares of the classes;
     returns the run's directory and what it said."""
     like = synthetic_domains(examples=12)["b"]
-    given = like.train.images, like.train.labels
+    given = like.train.images, like.train.targets
     tests = (
-        (like.test.images, like.test.labels),
+        (like.test.images, like.test.targets),
         given,
-        (like.test.images[:4], like.test.labels[:4]),
+        (like.test.images[:4], like.test.targets[:4]),
     )
     tensors = {
         name: (*given, 255 - images if name == "c" else images, labels)
