@@ -15,7 +15,7 @@ from robustmd.config.composing import composed_config
 from robustmd.config.plugins import imports_of, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import FROM_PYTHON, LOSSES, Loss
 from robustmd.trained_run import Run, load_run

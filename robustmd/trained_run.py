@@ -268,7 +268,7 @@ def _read(paths: Sequence[str | Path], size: int) -> np.ndarray:
     with quietly():
         for path in paths:
             try:
-                found.append(decode(Path(path).expanduser(), size).pixels)
+                found.append(decode(Path(path).expanduser(), size)[0])
             except UnreadableError as reason:
                 raise UserError(f"{path}: cannot be read ({reason})") from None
     return np.stack(found) if found else np.empty((0, size, size, 3), np.uint8)

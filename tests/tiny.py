@@ -19,7 +19,7 @@ from rich.console import Console
 
 from robustmd.config import settings
 from robustmd.config.typed import typed
-from robustmd.domains import DomainSet, Examples
+from robustmd.domains import DomainSet
 from robustmd.training import plan as plan_module
 from robustmd.training.data import Batches
 from robustmd.training.history import Row, rows_of
@@ -70,22 +70,14 @@ def many(count: int = 30) -> DomainSet:
         {
             f"d{k}": (
                 darker(base.train.images, k),
-                base.train.labels,
+                base.train.targets,
                 darker(base.test.images, k),
-                base.test.labels,
+                base.test.targets,
             )
             for k in range(count)
         },
         name="digits_mini",
     )
-
-
-def sized(**sizes: int) -> dict[str, Examples]:
-    """Training sets of that many images of one pixel, by domain."""
-    return {
-        name: Examples(np.zeros((n, 1, 1, 3), np.uint8), np.zeros(n, np.int64))
-        for name, n in sizes.items()
-    }
 
 
 def composed(*overrides: str) -> settings.Config:

@@ -15,7 +15,10 @@ from typing import Any
 
 import robustmd.augmentations
 import robustmd.backbones
-import robustmd.data_sets
+import robustmd.domains.digits_mini
+import robustmd.domains.folder
+import robustmd.domains.from_python
+import robustmd.domains.noise
 import robustmd.losses
 import robustmd.methods  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (

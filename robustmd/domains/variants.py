@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from robustmd.domains.examples import Views, matrix_of
+from robustmd.domains.views import Views, matrix_of
 
 QUANTILES = 2**16
 BRIGHTEST = 255
@@ -74,7 +74,7 @@ class Variants:
         self.tables = torch.cat([noise_table(sigma) for sigma in sigmas]).to(device)
 
     def read(self, images: Tensor, look: Look) -> Tensor:
-        """uint8 [n, …], where the images are: whole ones, or crops that nothing turns."""
+        """uint8 [n, …] of the array of images, where it is: whole, or crops that nothing turns."""
         if not any(self.margin) or look.turns is not None:
             # index_select copies whole images, several times faster than images[rows]
             return images.index_select(0, look.rows)

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from robustmd.domains.domain import DomainSet
-from robustmd.domains.examples import SPLITS, Views
+from robustmd.domains.domain_set import DomainSet, Split
 from robustmd.domains.variants import BRIGHTEST, Look, Variants, keys_of_images
+from robustmd.domains.views import SPLITS, Views
 from robustmd.registry import Augmentation
 
 BLOCK = 100  # iterations whose batches are drawn at once
@@ -96,35 +96,31 @@ class Images:
         share: float = LARGEST_SHARE,
     ) -> None:
         self.device = torch.empty(0, device=device).device  # "cuda" as tensors name it: "cuda:0"
-        arrays = _arrays_of(domains)
-        images = _mapped(arrays.images)
+        images = _mapped(domains.images)
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else torch.inf
         self.images = images.to(device) if images.nbytes <= share * free else images
-        self.labels = _mapped(arrays.labels).to(device)
+        self.labels = _mapped(domains.targets).to(device)
         absent = domains.absent_classes()
         self.absent = torch.from_numpy(absent).to(device) if absent.any() else None
-        self.are_images = self.images.dtype == torch.uint8
-        self.files = arrays.files
-        views = [view for of_split in arrays.views.values() for view in of_split.values()]
+        self.are_images, self.files = domains.are_images, domains.files
         self.size, self.variants = tuple(self.images.shape[1:]), None
         if self.are_images:
             self.size = domains.image_size
+            views = [split.views for domain in domains for split in domain.splits.values()]
             self.variants = Variants(views, tuple(self.images.shape[1:3]), self.device)
         self.parts: dict[str, dict[str, Part]] = {split: {} for split in SPLITS}
-        for split, rows_of in arrays.rows.items():
-            for name, rows in rows_of.items():
-                number, views_of = domains.names.index(name), arrays.views[split][name]
-                noise = int(stream(seed, f"measured noise/{split}/{name}").integers(2**63))
-                first = arrays.first[split][name]
-                self.parts[split][name] = self._part(rows, views_of, first, noise, number)
+        for number, domain in enumerate(domains):
+            for split, examples in domain.splits.items():
+                noise = int(stream(seed, f"measured noise/{split}/{domain.name}").integers(2**63))
+                self.parts[split][domain.name] = self._part(examples, noise, number)
 
-    def _part(self, rows: np.ndarray, views: Views, first: int, noise: int, number: int) -> Part:
+    def _part(self, split: Split, noise: int, number: int) -> Part:
         turns, level = np.zeros(1, dtype=np.int64), 0
         if self.variants is not None:
-            turns = np.array([self.variants.turns[turn] for turn in views.variants])
-            level = self.variants.levels[views.sigma]
-        ids = rows.repeat(len(turns))
-        return Part(rows, views, turns, level, first, noise, number, ids)
+            turns = np.array([self.variants.turns[turn] for turn in split.views.variants])
+            level = self.variants.levels[split.views.sigma]
+        ids = split.rows.repeat(len(turns))
+        return Part(split.rows, split.views, turns, level, split.first, noise, number, ids)
 
     @property
     def resident(self) -> bool:
@@ -393,37 +389,3 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda" and not tensor.is_cuda and not tensor.is_pinned():
         tensor = tensor.contiguous().pin_memory()
     return tensor.to(device, non_blocking=True)
-
-
-class _Arrays(NamedTuple):
-    images: np.ndarray
-    labels: np.ndarray
-    rows: dict[str, dict[str, np.ndarray]]
-    views: dict[str, dict[str, Views]]
-    first: dict[str, dict[str, int]]
-    files: Sequence[str] | None
-
-
-def _arrays_of(domains: DomainSet) -> _Arrays:
-    """Until the data set itself is one array."""
-    starts: dict[int, int] = {}
-    images, labels, total = [], [], 0
-    files: list[str] = []
-    rows: dict[str, dict[str, np.ndarray]] = {split: {} for split in SPLITS}
-    views: dict[str, dict[str, Views]] = {split: {} for split in SPLITS}
-    first: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
-    for domain in domains:
-        for split, examples in domain.splits.items():
-            if id(examples.images) not in starts:
-                starts[id(examples.images)] = total
-                total += len(examples.images)
-                images.append(examples.images)
-                labels.append(examples.labels)
-                files += examples.files or []
-            start = starts[id(examples.images)]
-            rows[split][domain.name] = examples.stored_rows + start
-            views[split][domain.name], first[split][domain.name] = examples.views, start
-    whole = images[0] if len(images) == 1 else np.concatenate(images)
-    if domains[0].train.are_features:
-        whole = whole[:, 0, ..., 0]
-    return _Arrays(whole, np.concatenate(labels), rows, views, first, files or None)

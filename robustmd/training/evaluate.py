@@ -21,7 +21,7 @@ from robustmd.config import settings, validation
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.registry import LOSSES, BackboneFacts
 from robustmd.runs import checkpoints, files

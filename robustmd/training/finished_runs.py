@@ -16,7 +16,7 @@ from robustmd.config import settings
 from robustmd.config.identity import canonical, identity_of
 from robustmd.config.paths import whole
 from robustmd.config.ranges import DISTRIBUTION
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.methods.individual import Individual
 from robustmd.runs import files

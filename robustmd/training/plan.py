@@ -16,7 +16,7 @@ from robustmd.config import settings, validation
 from robustmd.config.identity import canonical, config_hash, identity_of, run_folder
 from robustmd.config.loading import load_domains, with_test_notes
 from robustmd.config.plugins import described
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, METRICS
@@ -138,7 +138,7 @@ def _check_targets(config: settings.Config, domains: DomainSet) -> None:
                 f"evaluation.metrics=[{name}]: is of {METRICS[name].targets}, and the labels of "
                 f"data {domains.name} are {here}; leave it out"
             )
-    if config.data.augment != "none" and domains[0].train.are_features:
+    if config.data.augment != "none" and not domains.are_images:
         raise UserError(
             f"data.augment={config.data.augment}: is of images, and data {domains.name} has "
             "features; leave it out"

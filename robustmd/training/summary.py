@@ -30,7 +30,7 @@ def summary_of(run: Run, status: str, message: str | None) -> dict[str, Any]:
         "unseen": list(plan.unseen),
         "classes": list(domains.classes),
         "image_size": list(domains.image_size),
-        **({"tokens": True} if domains[0].train.are_tokens else {}),
+        **({"tokens": True} if domains.are_tokens else {}),
         "licences": {domain.name: domain.licence for domain in domains},
         "iterations": config.training.iterations,
         "iterations_done": run.iteration,

@@ -84,6 +84,7 @@ def test_features_and_tokens_are_given_as_they_are(x, features, dtype, words):
     images = data["a"].train.images
     assert images.dtype == dtype
     assert np.array_equal(normalised(torch.from_numpy(images)), np.asarray(x).astype(dtype))
+    assert data.image_size == (1, *np.shape(x)[1:])
     assert repr(data).splitlines()[0].endswith(f"1 domains, 3 classes, {words}")
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from robustmd.domains.examples import VARIANTS, matrix_of
 from robustmd.domains.variants import (
     GOLDEN,
     cropped,
@@ -19,6 +18,7 @@ from robustmd.domains.variants import (
     turned_places,
     with_noise,
 )
+from robustmd.domains.views import VARIANTS, matrix_of
 
 GRAY = 128
 

@@ -21,7 +21,7 @@ from faults.tries import Case, attempt, differences
 from tiny import synthetic_domains
 
 from robustmd.config.composing import publish
-from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.domains.digits_mini import DigitsMini
 from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
 from robustmd.training import plan as plan_module

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from tiny import assert_same_rows, composed_into, signalled_at, summary, synthetic_domains
 
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
 from robustmd.training import evaluate as evaluation
 from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module

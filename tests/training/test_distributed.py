@@ -17,8 +17,8 @@ from torch import nn
 
 from robustmd.config.composing import publish
 from robustmd.config.loading import with_own_labels
-from robustmd.data_sets.noise_and_rotation import noise_copies
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
+from robustmd.domains.noise import noise_copies
 from robustmd.errors import UserError
 from robustmd.registry import AUGMENTATIONS, Augmentation
 from robustmd.training import plan as plan_module

@@ -15,7 +15,7 @@ import torch
 import yaml
 from tiny import ADAMW, assert_same_rows, rows, signalled_at, summary, synthetic_domains
 
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import METHODS
 from robustmd.runs import files
@@ -308,7 +308,7 @@ def test_an_unseen_domain_is_measured_and_trains_nothing(train: Train) -> None:
 
     def arrays(domain: str) -> tuple[np.ndarray, ...]:
         splits = synthetic_domains()[domain]
-        return splits.train.images, splits.train.labels, splits.test.images, splits.test.labels
+        return splits.train.images, splits.train.targets, splits.test.images, splits.test.targets
 
     two = {name: arrays(name) for name in "ab"}
     three = two | {"c": tuple(255 - x if x.ndim == 4 else x for x in arrays("b"))}

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from refusals import refused
 
-from robustmd.data_sets.folder import load
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
+from robustmd.domains.folder import load
 
 Load = Callable[..., DomainSet]
 IMAGES = [f"images/{number:02}.png" for number in range(20)]
@@ -42,7 +42,7 @@ def good(splits: Callable[[int], str] = lambda i: "") -> list[str]:
 
 
 def grays(examples) -> list[int]:
-    return examples.images[examples.rows][:, 0, 0, 0].tolist()
+    return examples.images[:, 0, 0, 0].tolist()
 
 
 def test_rows_are_examples_and_splits_are_kept(table):
@@ -111,12 +111,13 @@ def test_one_image_may_belong_to_two_domains(table):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ("no column path", "path, domain, label and, if wanted, split, or make domains of")),
-        (lines(header="path;domain;label"), ("no column path",)),
+        ("", ("no column path", "and, if wanted, split, separated by commas, or make domains of")),
+        (lines(header="path;domain;label"), ("no column path among path;domain;label",)),
         (lines(header="path,domain"), ("no column label",)),
         (lines(header="path,domain,label,path"), ("a column twice",)),
         (lines(), ("none", "at least two")),
-        (lines("images/00.png,a,x"), ("line 2: 3 values, the header has 4",)),
+        (lines("images/00.png,a"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
+        (lines("images/00.png,a,x,,"), ("is no CSV", "Expected 4 fields in line 2, saw 5")),
         (lines("images/00.png,a,,"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
         (lines("images/00.png,a,x,Train"), ("'Train' (line 2)", "train, val, test")),
         (lines("images/00.png,a/b,x,"), ("line 2", "domain a/b", "without /")),

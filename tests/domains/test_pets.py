@@ -14,13 +14,9 @@ from tiny import composed
 
 from robustmd.config import settings, validation
 from robustmd.config.identity import canonical, number_changing
-from robustmd.data_sets import pets
-from robustmd.data_sets.imagenet import BREEDS
-from robustmd.data_sets.pets import Pets
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet, pets
+from robustmd.domains.pets import BREEDS, Pets
 from robustmd.registry import BACKBONES, DataFacts
-
-BY_NAME = {breed.name: breed for breed in BREEDS}
 
 
 @pytest.fixture
@@ -42,8 +38,8 @@ def of_colors(found: DomainSet) -> None:
     for domain in found:
         for examples in domain.splits.values():
             rows = np.repeat(examples.rows, len(examples.views.variants))
-            shown = examples.images[rows].reshape(len(rows), -1, 3).mean(1)
-            meant = np.array([color_of(BY_NAME[found.classes[i]]) for i in examples.targets])
+            shown = found.images[rows].reshape(len(rows), -1, 3).mean(1)
+            meant = np.array([color_of(found.classes[i]) for i in examples.targets])
             assert np.abs(shown - meant).max() < 6
 
 
@@ -65,7 +61,7 @@ def test_the_expansion_is_the_papers():
 def test_without_a_choice_all_24_classes_are_loaded(tmp_path, facts):
     write_pets(tmp_path / "all", names=[], train=1, test=1)
     found = Pets(size=16).load(facts("all"))
-    assert found.classes == tuple(BY_NAME)
+    assert found.classes == tuple(BREEDS)
     of_colors(found)
 
 
@@ -85,7 +81,7 @@ def test_fingerprint_is_of_what_is_read_not_of_where(load, data, tmp_path):
     assert load("elsewhere").fingerprint == first.fingerprint
     assert load("elsewhere", crop=12).fingerprint != first.fingerprint
     image = tmp_path / "elsewhere" / "imagenet" / "val" / "n02085620" / "n02085620_0.JPEG"
-    photo(image, BY_NAME["pug"])
+    photo(image, "pug")
     assert load("elsewhere").fingerprint != first.fingerprint
 
 
@@ -110,8 +106,8 @@ def test_what_the_lists_do_not_name_is_left_alone(load, data):
     before = load()
     images = data / "oxford-iiit-pet" / "images"
     (images / "Egyptian_Mau_177.mat").write_bytes(b"MATLAB")
-    photo(images / "chihuahua_99.jpg", BY_NAME["pug"])
-    photo(data / "imagenet" / "train" / "n01440764" / "tench.JPEG", BY_NAME["pug"])
+    photo(images / "chihuahua_99.jpg", "pug")
+    photo(data / "imagenet" / "train" / "n01440764" / "tench.JPEG", "pug")
     with (data / "oxford-iiit-pet" / "annotations" / "trainval.txt").open("a") as file:
         file.write("Abyssinian_1 1 1 1\n")
     assert load().fingerprint == before.fingerprint
@@ -131,7 +127,7 @@ def test_a_domain_without_a_class_is_named_unless_it_is_chosen_out(load, data, s
 
 
 def test_without_imagenet_nothing_is_fetched_and_it_is_said_how_to_get_it(load, data, monkeypatch):
-    monkeypatch.setattr(pets, "fetch_missing", lambda *_: pytest.fail("it fetches"))
+    monkeypatch.setattr(pets, "fetching", lambda *_: pytest.fail("it fetches"))
     place = str(data.parent / "none" / "imagenet")
     with refused("lacks ImageNet", place, "https://image-net.org", "docs/pets"):
         load("none")
@@ -139,7 +135,7 @@ def test_without_imagenet_nothing_is_fetched_and_it_is_said_how_to_get_it(load, 
 
 def test_partial_sets_are_noted_and_whole_ones_are_not(load, monkeypatch):
     assert sum("it is another" in note for note in load().notes) == 3
-    monkeypatch.setattr("robustmd.data_sets.imagenet.VALIDATION_IMAGES", 2)
+    monkeypatch.setattr(pets, "VALIDATION_IMAGES", 2)
     lists = {"train": ("trainval.txt", 12), "test": ("test.txt", 8)}
     monkeypatch.setattr(pets, "VGG_LISTS", lists)
     assert load().notes == ()

@@ -10,18 +10,12 @@ import scipy.io
 from PIL import Image
 from refusals import refused
 
-from robustmd.data_sets import digits
-from robustmd.data_sets.digits import Digits, Svhn
-from robustmd.domains import checksums, published
-from robustmd.domains.published import origin
-from robustmd.errors import UserError
+from robustmd.domains import digits
+from robustmd.domains.digits import Digits, Svhn
 
 
 @pytest.fixture
-def load(small_data, facts, monkeypatch):
-    """Files as they are, read in this process: another costs a second (see test_svhn.py)."""
-    monkeypatch.setattr(digits, "_read_apart", lambda path, folder: digits._read(path))
-
+def load(small_data, facts):
     def go(extra=False, verify=False, **how):
         return Digits(svhn=Svhn(extra), verify=verify).load(facts(**how))
 
@@ -32,7 +26,7 @@ def load(small_data, facts, monkeypatch):
 def official(small_data, monkeypatch):
     """Have the small files be the published ones."""
     for path in [*small_data.glob("MNIST/raw/*"), *small_data.glob("svhn/*")]:
-        md5s = digits.MNIST if "MNIST" in path.parts else digits.SVHN
+        md5s = digits.MD5S["mnist" if "MNIST" in path.parts else "svhn"]
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
         name = path.name.removesuffix(".gz")
@@ -53,13 +47,14 @@ def test_extra_follows_the_training_digits(load, small_data):
     plain, extra = load(), load(extra=True)
     assert len(extra["svhn"].train) == 55
     assert np.array_equal(extra["svhn"].train.images[:30], plain["svhn"].train.images)
-    x = scipy.io.loadmat(small_data / "svhn" / "extra_32x32.mat")["X"]
-    assert np.array_equal(extra["svhn"].train.images[54], x[:, :, :, 24])
+    arrays = scipy.io.loadmat(small_data / "svhn" / "extra_32x32.mat")
+    assert np.array_equal(extra["svhn"].train.images[54], arrays["X"][:, :, :, 24])
+    assert extra["svhn"].train.targets[54] == arrays["y"][24, 0] % 10
     assert extra.fingerprint != plain.fingerprint
-    assert extra["svhn"].test.images.tobytes() == plain["svhn"].test.images.tobytes()
+    assert np.array_equal(extra["svhn"].test.images, plain["svhn"].test.images)
 
 
-def test_mnist_pixels_are_pillows_bilinear(load, small_data, write_mnist, tmp_path):
+def test_mnist_pixels_are_pillows_bilinear(load, write_mnist, tmp_path):
     arrays = write_mnist(tmp_path / "again")
     images = load()["mnist"].test.images
     gray = Image.fromarray(arrays["t10k-images-idx3-ubyte"][7].astype(np.uint8))
@@ -81,75 +76,80 @@ def test_fingerprint_is_of_the_values_not_of_the_files(load, small_data, write_m
     assert load().fingerprint != before
 
 
-def test_second_start_parses_nothing(load, monkeypatch):
+def test_second_start_reads_no_source(load, monkeypatch):
     first = load()
-    for module, name in ((checksums, "opened"), (digits, "opened"), (digits, "_read")):
-        monkeypatch.setattr(module, name, lambda *_: pytest.fail("a second start must not parse"))
+    for name in ("_md5", "_mnist", "_svhn"):
+        monkeypatch.setattr(digits, name, lambda *_: pytest.fail("a second start reads no source"))
     lines = []
     assert load(say=lines.append).fingerprint == first.fingerprint
     assert not any("preparing" in line for line in lines)
 
 
-def test_unofficial_files_are_refused_and_named(load, tmp_path):
+def test_unofficial_files_are_refused_and_named_or_noted(load, tmp_path):
     with refused("4 of the 4 MNIST files", "train-images-idx3-ubyte", "data.verify=false"):
         load(verify=True)
-    assert not list((tmp_path / "cache").glob("*/manifest.json"))
-
-
-def test_unofficial_files_are_noted_and_refused_again_by_others(load):
+    assert not list((tmp_path / "cache").glob("digits-*"))
     lines = []
     data = load(say=lines.append)
     assert len(data.notes) == 2
     assert "data.verify=false" in data.notes[0]
     assert "train_32x32.mat" in data.notes[1]
     assert set(data.notes) <= set(lines)
-    with pytest.raises(UserError, match="not the published"):
+    assert {domain.verified for domain in data} == {"not official"}
+    with refused("not the published"):
         load(verify=True)
 
 
 @pytest.mark.usefixtures("official")
 def test_official_files_leave_no_note_and_one_wrong_file_is_found(load, small_data, write_svhn):
-    assert load(verify=True).notes == ()
     write_svhn(small_data / "svhn" / "test_32x32.mat", 20, seed=9)
-    with pytest.raises(UserError, match=r"1 of the 2 SVHN files .*test_32x32\.mat"):
+    with refused("1 of the 2 SVHN files", "test_32x32.mat"):
         load(verify=True)
+    write_svhn(small_data / "svhn" / "test_32x32.mat", 20, seed=1)
+    data = load(verify=True)
+    assert data.notes == ()
+    assert {domain.verified for domain in data} == {"official"}
+    assert load(verify=False).fingerprint == data.fingerprint
 
 
 @pytest.mark.usefixtures("official")
-def test_removed_files_are_not_needed_any_more_if_they_were_official(load, small_data, write_svhn):
-    before = load()
+def test_official_files_are_not_needed_any_more_once_they_are_prepared(load, small_data):
+    before = load(verify=True)
     (small_data / "svhn" / "train_32x32.mat").unlink()
-    lines = []
-    assert load(say=lines.append).fingerprint == before.fingerprint
-    assert "SVHN" in lines[0]
-    write_svhn(small_data / "svhn" / "train_32x32.mat", 30, seed=9)
-    load()
-    (small_data / "svhn" / "train_32x32.mat").unlink()
-    with pytest.raises(UserError, match=r"train_32x32\.mat"):
-        load()
+    assert load(verify=True).fingerprint == before.fingerprint
+    with refused("train_32x32.mat", "no network"):
+        load(verify=False)
 
 
 def test_what_is_missing_is_one_message(facts, tmp_path):
-    """Without files and network: what, where to, where from, and what to use meanwhile."""
+    """Without files and network: what, where to, and what to use meanwhile."""
     folder = str(tmp_path / "none" / "MNIST" / "raw")
-    with refused(*digits.MNIST, folder, "https://", "no network", "data=digits_mini"):
+    with refused(*digits.MD5S["mnist"], folder, "no network", "data=digits_mini"):
         Digits().load(facts("none"))
 
 
-@pytest.mark.usefixtures("official")
-def test_missing_files_are_fetched(load, small_data, facts, monkeypatch):
-    expected = load(verify=True, cache="a").fingerprint
+def test_torchvision_fetches_what_is_missing(facts, small_data, monkeypatch):
+    """Its classes are asked for MNIST and each of SVHN's files, and put them where they belong."""
+    from torchvision import datasets
+
+    root = small_data.with_name("fetched")
     asked = []
 
-    def fetched(origin, folder, say):
-        asked.append(origin.name)
-        folder.mkdir()
-        (found,) = small_data.rglob(origin.name)
-        return found.rename(folder / origin.name)
+    def fetch(folder, split=None, download=False):
+        asked.append((folder, split, download))
+        part = "svhn" if split else "MNIST"
+        for path in (small_data / part).rglob(f"{split or ''}*"):
+            target = root / path.relative_to(small_data)
+            if path.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(path.read_bytes())
 
-    monkeypatch.setattr(published, "_from_any_mirror", fetched)
-    assert Digits().load(facts("fetched", "b")).fingerprint == expected
-    assert asked == [f"{name}.gz" for name in digits.MNIST] + [digits.TRAIN, digits.TEST]
+    monkeypatch.setattr(datasets, "MNIST", fetch)
+    monkeypatch.setattr(datasets, "SVHN", fetch)
+    data = Digits(verify=False).load(facts("fetched"))
+    assert [len(domain.train) for domain in data] == [40, 30]
+    svhn = root / "svhn"
+    assert asked == [(root, None, True), (svhn, "train", True), (svhn, "test", True)]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
@@ -185,11 +185,13 @@ def test_bad_file_is_one_line_and_leaves_no_store(load, small_data, name, spoilt
     whole = path.read_bytes()
     path.write_bytes(gzip.compress(spoilt) if isinstance(spoilt, bytes) else spoilt(whole))
     for _ in range(2):  # nothing half-made is taken for whole the second time
-        with refused(str(path.parent), "delete it"):
+        with refused(str(path.parent), "delete them"):
             load()
     path.write_bytes(whole)
     assert [len(domain.train) for domain in load()] == [40, 30]
 
 
-def test_torchvisions_md5s_of_svhn_are_those_of_the_content():
-    assert {name: origin(name).md5 for name in digits.SVHN} == digits.SVHN
+def test_torchvisions_md5s_of_svhn_are_ours():
+    from torchvision.datasets import SVHN
+
+    assert {name: md5 for _, name, md5 in SVHN.split_list.values()} == digits.MD5S["svhn"]

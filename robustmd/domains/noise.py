@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
-from robustmd.data_sets.digits import Digits
-from robustmd.data_sets.digits_mini import DigitsMini, DigitsTyped
-from robustmd.data_sets.pets import Pets
-from robustmd.domains.checksums import array_sha256
-from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.examples import rotation, stream
+from robustmd.domains.digits import Digits
+from robustmd.domains.digits_mini import DigitsMini, DigitsTyped
+from robustmd.domains.domain_set import Domain, DomainSet, Split, array_sha256, stream
+from robustmd.domains.pets import Pets
+from robustmd.domains.views import rotation
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, data, key
 
@@ -151,30 +149,31 @@ def _made_of(
     one = base[domain]
     hands = {}
     if split_seed is not None:
-        for split, examples in one.splits.items():
-            hands[split] = _dealt(examples, len(views), split_seed, f"{one.name}/{split}")
-    domains = []
+        for split_name, split in one.splits.items():
+            hands[split_name] = _dealt(split, len(views), split_seed, f"{one.name}/{split_name}")
     of = {"base": base.fingerprint, "domain": one.name}
+    domains = []
     for k, view in enumerate(views):
-        rows = {split: hand[k] for split, hand in hands.items()}
-        seen = _seen(one, view, rows)
-        of_rows = {f"{split}_rows": array_sha256(own) for split, own in rows.items()}
+        seen = _seen(one, view, {split: hand[k] for split, hand in hands.items()})
+        of_rows = {
+            f"{split}_rows": array_sha256(seen.splits[split].rows - seen.splits[split].first)
+            for split in hands
+        }
         domains.append(replace(seen, checksums=of_rows | seen.views_in_words() | of))
-    return DomainSet.of(name, domains, base.classes, base.notes)
+    return DomainSet.of(name, domains, base.classes, base.notes, files=base.files)
 
 
-def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.ndarray]:
+def _dealt(split: Split, hands: int, seed: int, whose: str) -> list[np.ndarray]:
     """The split's rows, shuffled and dealt out like cards: `hands` sorted arrays int64.
 
     The shuffle depends on the number of images, the seed and `whose` alone.
     """
-    if examples.stored < hands:
+    if split.stored < hands:
         raise UserError(
-            f"{whose}: {examples.stored} images cannot be dealt out to {hands} domains; "
+            f"{whose}: {split.stored} images cannot be dealt out to {hands} domains; "
             "take fewer angles or sigmas"
         )
-    order = stream(seed, whose).permutation(examples.stored).astype(np.int64)
-    rows = examples.stored_rows[order]
+    rows = split.rows[stream(seed, whose).permutation(split.stored)]
     # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
     return [np.sort(rows[k::hands]) for k in range(hands)]
 
@@ -182,14 +181,14 @@ def _dealt(examples: Examples, hands: int, seed: int, whose: str) -> list[np.nda
 def _seen(base: Domain, view: View, rows: Mapping[str, np.ndarray]) -> Domain:
     """The base domain's images as the view shows them, and of the splits' `rows` alone."""
     name, variant, sigma = view
-    splits: dict[str, Any] = {}
-    for split, examples in base.splits.items():
-        variants = (variant,) if variant else examples.views.variants
-        views = replace(examples.views, variants=variants, sigma=sigma)
-        splits[split] = replace(examples, rows=rows.get(split, examples.rows), views=views)
+    splits = {}
+    for split_name, split in base.splits.items():
+        variants = (variant,) if variant else split.views.variants
+        views = replace(split.views, variants=variants, sigma=sigma)
+        splits[split_name] = replace(split, rows=rows.get(split_name, split.rows), views=views)
     source = base.source
     if variant not in ("", "identity"):
         source += f", rotated by {variant.removeprefix('rotate_')}°"
     if sigma:
         source += f" + N(0, {sigma:g}²)"
-    return replace(base, name=name, source=source, **splits)
+    return replace(base, name=name, source=source, splits=splits)

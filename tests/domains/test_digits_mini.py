@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robustmd.data_sets import digits_mini
-from robustmd.data_sets.digits_mini import DigitsMini, DigitsTyped, house_number
+from robustmd.domains import digits_mini
+from robustmd.domains.digits_mini import DigitsMini, DigitsTyped, house_number
 from robustmd.registry import DataFacts
 
 PRINTED, TYPED = DigitsMini.style, DigitsTyped.style
@@ -45,12 +45,12 @@ def test_packaged_file_is_the_one_described():
 def test_every_handwritten_digit_is_used_once(data):
     with np.load(digits_mini.UCI_FILE, allow_pickle=False) as file:
         original = {
-            (digits_mini._enlarged(image).tobytes(), int(label))
+            (digits_mini._enlarged(image)[0].tobytes(), int(label))
             for image, label in zip(file["images"], file["labels"], strict=True)
         }
     splits = (data["handwritten"].train, data["handwritten"].test)
     found = [
-        {(image.tobytes(), int(label)) for image, label in zip(e.images, e.labels, strict=True)}
+        {(image.tobytes(), int(label)) for image, label in zip(e.images, e.targets, strict=True)}
         for e in splits
     ]
     assert found[0].isdisjoint(found[1])
@@ -77,7 +77,7 @@ def test_printed_digits_are_drawn_alike_again(data, split, stream):
 
 
 def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
-    monkeypatch.setattr(DigitsMini, "build", lambda self, writer: 1 / 0)
+    monkeypatch.setattr(DigitsMini, "_build", lambda self, notes: 1 / 0)
     lines = []
     again = DigitsMini().load(DataFacts(lambda _: prepared_cache, lines.append))
     assert (again.fingerprint, lines) == (data.fingerprint, [])
@@ -86,7 +86,7 @@ def test_second_start_draws_nothing(prepared_cache, data, monkeypatch):
 def test_data_sets_import_nothing_heavy():
     """Only what is used is loaded: no torch, torchvision, scipy or matplotlib on import."""
     program = (
-        "import sys, robustmd.data_sets, robustmd.config.loading; "
+        "import sys, robustmd.domains, robustmd.config.loading; "
         "print(*sorted({m.split('.')[0] for m in sys.modules}))"
     )
     command = [sys.executable, "-c", program]
@@ -101,7 +101,7 @@ def test_it_is_handwritten_against_typed_digits(tmp_path, monkeypatch):
     assert (small.name, small.names) == ("digits_typed", DigitsTyped().names())
     assert small.names == ("handwritten", "typed")
     assert [(len(d.train), len(d.test)) for d in small] == [(1400, 397), (40, 20)]
-    assert np.bincount(small["typed"].train.labels).tolist() == [4] * 10
+    assert np.bincount(small["typed"].train.targets).tolist() == [4] * 10
     assert small.image_size == (32, 32)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from robustmd.data_sets.digits import Digits, Svhn
+from robustmd.domains.digits import Digits, Svhn
 from robustmd.registry import DataFacts
 
 # The distributions of MNIST's labels as everybody knows them.
@@ -29,7 +29,7 @@ def test_mnist_is_the_published_one(data):
 
 def test_mnist_values_are_those_that_were_first_prepared(data):
     """Fixed once, since published numbers rest on them: bilinear to 32×32, gray in 3 channels."""
-    from robustmd.domains.checksums import array_sha256
+    from robustmd.domains.domain_set import array_sha256
 
     arrays = data["mnist"].train.images, data["mnist"].test.images
     assert [array_sha256(array)[:16] for array in arrays] == [

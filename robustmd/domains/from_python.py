@@ -8,7 +8,7 @@ from robustmd.errors import UserError
 from robustmd.registry import Settings, data, key
 
 if TYPE_CHECKING:
-    from robustmd.domains.domain import DomainSet
+    from robustmd.domains.domain_set import DomainSet
 
 
 @data("from_python")

@@ -1,6 +1,6 @@
-"""`robustmd data` as a user types it."""
+"""`robustmd data` as a user types it; the images that splits share; the picture of examples."""
 
-import json
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +11,9 @@ import pytest
 from PIL import Image
 
 from robustmd.cli import main
+from robustmd.domains import DomainSet
+from robustmd.domains.inspect import draw_examples, shared_images
+from robustmd.domains.noise import noise_copies
 
 
 @pytest.fixture
@@ -62,12 +65,6 @@ def test_check_reads_all_prepared_arrays(photos: Path, tmp_path: Path, data) -> 
     command = ("folder", f"data.root={photos}", f"paths.cache={tmp_path / 'own'}", "--check")
     code, out, _ = data(*command)
     assert (code, "Checked" in out) == (0, True)
-    manifest = next((tmp_path / "own").glob("*/manifest.json"))
-    content = json.loads(manifest.read_text())
-    content["arrays"]["labels_1"]["checksum"] = "0" * 64
-    manifest.write_text(json.dumps(content))
-    code, _, err = data(*command)
-    assert (code, "labels_1.npy" in err) == (2, True)
     assert data("--check")[0] == 2
 
 
@@ -95,13 +92,14 @@ def test_the_table_says_what_is_in_it(data, prepared_cache: Path) -> None:
     code, out, err = data("digits_mini", "data.validation=0.1")
     assert (code, err) == (0, "")
     head = next(line for line in out.splitlines() if line.startswith("domain"))
-    assert head.split()[:6] == ["domain", "train", "val", "test", "classes", "bytes"]
+    assert head.split()[:6] == ["domain", "train", "val", "test", "classes", "checksum"]
     row = next(line for line in out.splitlines() if line.startswith("handwritten"))
     assert row.split()[1:5] == ["1,260", "140", "397", "10"]
     assert "made here" in row
     assert "CC BY 4.0" in row
     assert "Exact duplicates: none" in out
     assert "images of 32×32 RGB" in out
+    assert "27.1 MB prepared" in out
     assert f"Prepared in: {prepared_cache}" in out
 
 
@@ -145,3 +143,89 @@ def test_a_mistake_is_one_line_and_code_2(data, arguments: list[str], words: str
     assert code == 2
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+# --- the same image twice -------------------------------------------------------------------------
+
+
+def toy(change=lambda x, y: None, side: int = 8) -> DomainSet:
+    """Domains a and b of 20 + 10 images, after `change` of the arrays by split, as "a train"."""
+    rng = np.random.default_rng(0)
+    splits = {"a train": 20, "a test": 10, "b train": 20, "b test": 10}
+    x = {k: rng.integers(0, 256, (n, side, side, 3), dtype=np.uint8) for k, n in splits.items()}
+    y = {key: np.zeros(count, np.int64) for key, count in splits.items()}
+    change(x, y)
+    parts = ("train", "test")
+    domains = {d: [v[f"{d} {split}"] for split in parts for v in (x, y)] for d in "ab"}
+    return DomainSet.from_tensors(domains, classes=["0", "1"])
+
+
+def test_different_images_are_no_duplicates():
+    assert shared_images(toy()) == {}
+
+
+@pytest.mark.parametrize("side", [4, 40])
+def test_planted_duplicates_are_counted_by_pairs_of_splits(side):
+    def plant(x, y):
+        x["a test"][[2, 3]] = x["b train"][7] = x["a train"][5]  # one image, twice in test
+        x["b test"][1] = x["b test"][0]
+        y["b train"][7] = 1
+
+    assert shared_images(toy(plant, side)) == {
+        ("a test", "a test"): (1, 2, 0),
+        ("a train", "a test"): (1, 2, 0),
+        ("a train", "b train"): (1, 1, 1),
+        ("a test", "b train"): (1, 1, 1),
+        ("b test", "b test"): (1, 2, 0),
+    }
+
+
+def test_noisy_copies_of_a_domain_share_images_on_purpose():
+    def plant(x, y):
+        x["a test"][0] = x["a train"][0]
+
+    copies = noise_copies(toy(plant), "a", [0, 10], "noise")
+    assert shared_images(copies) == {("sigma_0 train", "sigma_0 test"): (1, 1, 0)}
+
+
+# --- the picture of examples ----------------------------------------------------------------------
+
+
+def drawn(data: DomainSet) -> np.ndarray:
+    stream = io.BytesIO()
+    draw_examples(data, stream, "png")
+    return np.asarray(Image.open(stream).convert("RGB"))
+
+
+def test_a_picture_shows_each_domains_images_in_its_row():
+    """Four classes of one gray each, which no other part of the picture has."""
+    shades = {"a": (40, 50, 60, 70), "b": (140, 150, 160, 170)}
+    labels = np.arange(8) % 4
+    domains = {}
+    for name, levels in shades.items():
+        gray = np.array(levels, np.uint8)[labels][:, None, None, None].repeat(16, 1).repeat(16, 2)
+        domains[name] = (gray.repeat(3, 3), labels) * 2
+    picture = drawn(DomainSet.from_tensors(domains))
+    places = {
+        level: np.argwhere((picture == level).all(axis=2)).mean(axis=0)
+        for levels in shades.values()
+        for level in levels
+    }
+    rows = [[places[level][0] for level in levels] for levels in shades.values()]
+    assert max(rows[0]) < min(rows[1])
+    for levels in shades.values():
+        columns = [places[level][1] for level in levels]
+        assert columns == sorted(columns)
+
+
+def test_examples_are_drawn_as_they_are_seen_and_alike_each_time():
+    plain = toy()
+    noisy = noise_copies(plain, "a", [0, 60], "noise")
+    assert np.array_equal(drawn(noisy), drawn(noisy))
+    assert not np.array_equal(drawn(noisy), drawn(noise_copies(plain, "a", [0, 30], "noise")))
+
+
+def test_names_are_no_formulas():
+    x, y = np.zeros((4, 8, 8, 3), np.uint8), np.arange(4) % 2
+    names = ["$$", r"$\frac$"]
+    drawn(DomainSet.from_tensors(dict.fromkeys(names, (x, y) * 2), classes=["$a", "_{"]))
