@@ -1,20 +1,16 @@
 """index.html: one file that is whole, right for anybody's names, and works in a browser."""
 
-import base64
 import html
 import json
 import re
 from html.parser import HTMLParser
-from io import BytesIO
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from robustmd.errors import UserError
-from robustmd.report import figures, page
-from robustmd.report.figures import examples
+from robustmd.report import page
 from robustmd.report.page import policy
 from robustmd.report.renderers import html_templates, markdown_templates
 from robustmd.report.report import write_report
@@ -104,17 +100,6 @@ def test_every_figure_is_drawn_and_described(report):
     assert len(described) > len(groups)
     assert all(a["aria-label"] for a in described)
     assert page.all("img") == []
-
-
-def test_a_picture_is_an_image_in_the_page(outputs, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "FIGURES", (examples.draw,))
-    path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "CC BY 4.0"}})
-    Image.new("RGB", (20, 10)).save(path / "examples.png")
-    text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")
-    (image,) = Page(text).all("img")
-    head, _, data = image["src"].partition(",")
-    assert (head, image["alt"]) == ("data:image/png;base64", "Example images of a, b.")
-    Image.open(BytesIO(base64.b64decode(data, validate=True))).load()
 
 
 def test_every_run_opens_to_its_curves_config_and_log(report):
