@@ -175,13 +175,6 @@ def test_worst_columns_first_and_headings_sort(report):
     assert headings[:8] == ["method", *tested, "n", "cfg", "worst acc_tr"]
 
 
-def test_the_licences_are_printed(outputs, written):
-    outputs.run(extra={"licences": {"a": "research", "b": "non-commercial use only"}})
-    text = written().html.read_text("utf-8")
-    said = "non-commercial use only: b; no example images: it does not let them be shown"
-    assert f"<li>{said}</li>" in text
-
-
 @pytest.mark.parametrize(
     ("templates", "shown"),
     [
