@@ -24,9 +24,7 @@ def photo(path: Path, breed: str, size: tuple[int, int] = (50, 40), **options: o
     Image.new("RGB", size, color_of(breed)).save(path, **{"quality": 95, **options})
 
 
-def write_pets(
-    folder: Path, names: Sequence[str] = FOUR, train: int = 3, test: int = 2
-) -> Path:
+def write_pets(folder: Path, names: Sequence[str] = FOUR, train: int = 3, test: int = 2) -> Path:
     """Both sets with `train` + `test` images of each class."""
     breeds = Pets(classes=list(names)).breeds()
     write_imagenet(folder / "imagenet", breeds, train, test)

@@ -63,9 +63,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME key=value",
         help="a data set, and settings of data.…, paths.… and seed as for train",
     )
-    parser.add_argument(
-        "--show", type=Path, metavar="FILE", help="draw examples: .png or .pdf"
-    )
+    parser.add_argument("--show", type=Path, metavar="FILE", help="draw examples: .png or .pdf")
     parser.add_argument(
         "--check", action="store_true", help="read all prepared arrays and compare their checksums"
     )
