@@ -7,7 +7,7 @@ from robustmd.registry import key as key
 from robustmd.registry import loss as loss
 from robustmd.registry import method as method
 from robustmd.registry import metric as metric
-from robustmd.trackers.tracker import tracker as tracker
+from robustmd.trackers import tracker as tracker
 from robustmd.trained_run import Run as Run
 from robustmd.trained_run import load_run as load_run
 from robustmd.trained_run import load_runs as load_runs

@@ -23,7 +23,7 @@ from robustmd.errors import UserError
 from robustmd.extras import install, required
 from robustmd.registry import BACKBONES, DATA
 from robustmd.sweeping.slots import available_gib, cores
-from robustmd.training.records import choose_device, version
+from robustmd.training.environment import choose_device, version
 from robustmd.training.run import run
 
 FREE = 1.0  # GiB of memory, and of the disk of each folder, below which runs may end

@@ -13,7 +13,7 @@ from torch import nn
 from robustmd.errors import UserError, first_line
 from robustmd.extras import install, required
 from robustmd.runs.files import write_atomically
-from robustmd.training.pixels import normalised
+from robustmd.training.data import normalised
 
 FILES = {"onnx": "model.onnx", "torch-export": "model.pt2"}
 TOLERANCE = 1e-4  # of logits, relative above 1: another runtime sums in another order

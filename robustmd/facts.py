@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from robustmd.errors import Say
 
 if TYPE_CHECKING:
-    from robustmd.domains.domain import DomainSet
+    from robustmd.domains.domain_set import DomainSet
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from robustmd.config.composing import composed_config
 from robustmd.config.plugins import imports_of, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import FROM_PYTHON, LOSSES, Loss
 from robustmd.trained_run import Run, load_run
-from robustmd.training.run import run
+from robustmd.training.run import OnMeasure, run
 
 Domains = DomainSet | Mapping[str, Sequence[Any]]
 
@@ -29,6 +29,7 @@ def train(
     domains: Domains | None = None,
     model: nn.Module | None = None,
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    on_measure: OnMeasure | None = None,
 ) -> Run:
     """Train one model as `robustmd train` with these settings does, or find that it has been.
 
@@ -44,6 +45,9 @@ def train(
             begins at its weights.
         loss: in place of training.loss=NAME: (outputs [n, C], labels [n] or [n, C]) -> [n], a
             function whose source can be read.
+        on_measure: called after each measurement with the iteration and {split: {domain: {"loss":
+            …, "accuracy": …}}}, for logging or pruning; what it raises ends the run as interrupted,
+            with a checkpoint.
 
     Raises:
         UserError: the settings, the data or the output folder do not allow it; one line.
@@ -78,7 +82,7 @@ def train(
         config.backbone.given, config.backbone.sha256 = model, _sha256_of(model)
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours
         console = make_console()
-        outcome = run(config, console, given)
+        outcome = run(config, console, given, on_measure=on_measure)
     console.print(f"  {outcome.message}", soft_wrap=True)
     if outcome.status == "interrupted":
         raise KeyboardInterrupt(outcome.message)

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from typing_extensions import Self, dataclass_transform
 
-from robustmd.config.ranges import BELOW_ONE, NAMES, PARTS, SIZES, key, one_of
+from robustmd.config.ranges import BELOW_ONE, NAMES, SIZES, key, one_of
 from robustmd.errors import UserError
 from robustmd.facts import BackboneFacts, DataFacts, FinishedRuns, MethodFacts  # noqa: F401
 
@@ -202,7 +202,6 @@ class _OfData:
     unseen: list[str] = key([], NAMES, "domains kept out of training, and measured all the same")
     sizes: list[int] | None = key(None, SIZES, "training images of each domain that are used")
     validation: float = key(0.0, BELOW_ONE, "share of each training set held out for validation")
-    shares: Any = key("equal", PARTS, "the domains' parts of a batch")
     augment: str = key("none", help="random changes of training images: standard, or your own")
 
 
@@ -297,8 +296,7 @@ def data(
 
     `load(self, facts)` gets a `DataFacts`. Every data set also has the keys `data.unseen`, domains
     that are measured and not trained on, `data.sizes`, how many training examples of each domain
-    there are to be, `data.validation`, the share of each training set that is
-    held out, `data.shares`, what the domains' parts of a batch are proportional to, and
+    there are to be, `data.validation`, the share of each training set that is held out, and
     `data.augment`.
 
     Args:

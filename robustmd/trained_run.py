@@ -21,8 +21,8 @@ from robustmd.runs import files
 from robustmd.runs.reader import collect, judge
 from robustmd.runs.run import Run as Record
 from robustmd.runs.untrusted import Unreadable, read_frame
-from robustmd.training.evaluation import MODELS, run_model
-from robustmd.training.pixels import normalised
+from robustmd.training.data import normalised
+from robustmd.training.evaluate import MODELS, run_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ class Run:
         facts = BackboneFacts(len(self._classes()), self._image_size())
         if which not in MODELS:
             raise UserError(f"model({which!r}): must be one of {', '.join(MODELS)}")
-        return run_model(self.path, self.summary, config.backbone, facts, MODELS[which]).eval()
+        return run_model(self.path, config.backbone, facts, MODELS[which]).eval()
 
     def predict(self, images: Any) -> np.ndarray:
         """Probabilities, float32 [n, C], of the classes in the order of `summary["classes"]`; of a
@@ -268,7 +268,7 @@ def _read(paths: Sequence[str | Path], size: int) -> np.ndarray:
     with quietly():
         for path in paths:
             try:
-                found.append(decode(Path(path).expanduser(), size).pixels)
+                found.append(decode(Path(path).expanduser(), size)[0])
             except UnreadableError as reason:
                 raise UserError(f"{path}: cannot be read ({reason})") from None
     return np.stack(found) if found else np.empty((0, size, size, 3), np.uint8)

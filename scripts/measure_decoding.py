@@ -4,8 +4,7 @@
     python scripts/measure_decoding.py --images 500 --tries 1
 
 Prints, for 1 and for all cores: seconds of the preparation and its peak memory; then the peak
-memory for a tenth of the photos, the time of a second start, and what a batch of 64-pixel photos
-costs beside a training iteration of ResNet18. Needs Linux, and a quiet machine.
+memory for a tenth of the photos, and the time of a second start. Needs Linux, and a quiet machine.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ def main() -> None:
             _say(f"{given.images // 10:,} photos, {cores} core(s): {peak:.0f} MB")
         _, second, _ = _prepare(folder, "all", given.size, 1)
         _say(f"second start: {second:.3f} s")
-    _batches()
 
 
 def _draw(folder: Path, count: int) -> None:
@@ -84,60 +82,18 @@ def _prepare(folder: Path, which: str, size: int, cores: int) -> tuple[float, fl
 
 
 def _child(root: Path, cache: Path, size: int, cores: int) -> None:
-    from robustmd.domains.listing import list_root  # noqa: PLC0415
-    from robustmd.domains.prepared_images import prepare  # noqa: PLC0415
+    from robustmd.domains.folder import load  # noqa: PLC0415
 
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     times = []
     for _ in range(2):
         begun = time.perf_counter()
-        prepare(list_root(root), cache, size, lambda line: None)
+        load(cache, root=root, size=size)
         times.append(time.perf_counter() - begun)
     # Not getrusage's, which begins with that of the process before exec.
     status = Path("/proc/self/status").read_text("ascii")
     peak = next(int(x.split()[1]) for x in status.splitlines() if x.startswith("VmHWM"))
     _say(f"{times[0]} {times[1]} {peak / 1024}")
-
-
-def _batches(iterations: int = 10, share: int = 32, size: int = 64, crop: int = 56) -> None:
-    """A batch of two domains, one tenfold, against forward, backward and step; one thread."""
-    import torch  # noqa: PLC0415
-    from torchvision.models import resnet18  # noqa: PLC0415
-
-    from robustmd.data_sets.pets import EXPANSION  # noqa: PLC0415
-    from robustmd.domains.domain import Domain, DomainSet, Examples  # noqa: PLC0415
-    from robustmd.domains.examples import Views  # noqa: PLC0415
-    from robustmd.training.batches import BatchStream  # noqa: PLC0415
-    from robustmd.training.pool import TrainingPool, resident_splits  # noqa: PLC0415
-
-    torch.set_num_threads(1)
-    random = np.random.default_rng(0)
-    images = random.integers(0, 256, (1000, size, size, 3), dtype=np.uint8)
-    labels = np.arange(1000) % 24
-    domains = []
-    for name, views in (("imagenet", Views(crop=crop)), ("vgg", Views(EXPANSION, crop))):
-        test = Examples(images, labels, views=Views(crop=crop))
-        domains.append(Domain(name, Examples(images, labels, views=views), test))
-    found = DomainSet("pets", tuple(domains), tuple(map(str, range(24))), "")
-    device = torch.device("cpu")
-    pool = TrainingPool([*resident_splits(found, device)["train"].values()])
-    batches = BatchStream({d.name: d.train for d in found}, 2 * share, 0)
-    model = resnet18(num_classes=24).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9)
-    spent = []
-    for iteration in range(iterations):
-        begun = time.perf_counter()
-        x, y = pool.gather(batches.draw(iteration))
-        read = time.perf_counter()
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
-        spent.append((read - begun, time.perf_counter() - read))
-    batch, step = np.median(spent[1:], axis=0)
-    _say(
-        f"batch of {2 * share} at {crop} px: {1e3 * batch:.1f} ms, ResNet18's iteration "
-        f"{1e3 * step:.1f} ms ({100 * batch / step:.1f} %)"
-    )
 
 
 def _say(line: str) -> None:

@@ -221,7 +221,7 @@ def outputs(tmp_path: Path) -> OutputsBuilder:
 def prepared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder with digits_mini prepared in it, once for all tests of all processes: whoever
     comes second waits for the first and uses what it made."""
-    from robustmd.data_sets.digits_mini import DigitsMini
+    from robustmd.domains.digits_mini import DigitsMini
     from robustmd.registry import DataFacts
 
     own = tmp_path_factory.getbasetemp()

@@ -1,6 +1,7 @@
 """The examples run, with few steps, and do what they say."""
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -94,3 +95,27 @@ def test_a_hugging_face_trainer(example):
     trainer = example("trainer_text_sources").main(3)
     assert int(trainer.adversary.steps) == 3
     assert not torch.allclose(trainer.adversary.weights, torch.full((3,), 1 / 3), atol=1e-7)
+
+
+def test_a_search_goes_on_and_prunes(example, tmp_path, monkeypatch, prepared_cache):
+    monkeypatch.setenv("ROBUSTMD_CACHE", str(prepared_cache))
+    optuna = pytest.importorskip("optuna")
+    tune = example("tune")
+    storage = f"sqlite:///{tmp_path / 'tune.db'}"
+    small = (
+        *("training.iterations=4", "evaluation.every=2", "evaluation.examples=20"),
+        *("training.warmup=0", "runtime.threads=1", f"paths.outputs={tmp_path / 'outputs'}"),
+    )
+    first = tune.main(2, storage, *small)
+    assert len(first.trials) == 2
+    monkeypatch.setattr(optuna.Trial, "should_prune", lambda trial: True)
+    again = tune.main(3, storage, *small)
+    assert len(again.trials) == 3
+    states = [trial.state.name for trial in again.trials]
+    assert states == ["COMPLETE", "COMPLETE", "PRUNED"]
+    assert again.best_value == min(trial.value for trial in first.trials)
+    statuses = sorted(
+        json.loads(path.read_text())["status"]
+        for path in (tmp_path / "outputs").glob("*/*/*/*/summary.json")
+    )
+    assert statuses == ["finished", "finished", "interrupted"]

@@ -1,17 +1,13 @@
 """Names in letters that matplotlib's own font lacks: drawn by an installed font, else escaped."""
 
-import io
 import warnings
-from dataclasses import replace
 
 import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
-from tiny import synthetic_domains
 
 from robustmd import fonts
-from robustmd.domains.sheet import draw_sheet
 from robustmd.report import style
 from robustmd.report.aggregate import sections
 from robustmd.report.content import report_on
@@ -78,19 +74,3 @@ def test_a_figure_has_no_boxes_and_says_what_it_escapes(outputs, other):
     assert {one.name for one in found} == {"worst_case_training_loss", "discrepancy"}
     assert all(one.caption.endswith(fonts.NOTE) == (other == "鳥") for one in found)
     assert b"TwoCats" in pdfs[1]
-
-
-@pytest.mark.parametrize("form", ["png", "pdf"])
-@pytest.mark.usefixtures("cats")
-def test_a_sheet_of_examples_has_them_too(form):
-    def sheet(*names):
-        stream = io.BytesIO()
-        data = synthetic_domains()
-        domains = [replace(one, name=name) for one, name in zip(data, names, strict=True)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            draw_sheet(replace(data, domains=tuple(domains)), stream, form=form)
-        return stream.getvalue()
-
-    assert sheet("猫", "b") != sheet("犬犬", "b")
-    assert sheet("猫", "鳥") != sheet("猫", "鳩")  # neither is a box: each has its code point

@@ -1,6 +1,5 @@
 """Training from Python: the command's bytes, objects in place of names, what a run gives back."""
 
-import io
 import re
 import subprocess
 import sys
@@ -18,7 +17,6 @@ import robustmd
 from robustmd import cli
 from robustmd.config.loading import load_domains
 from robustmd.domains import DomainSet
-from robustmd.domains.sheet import draw_sheet
 from robustmd.errors import UserError
 
 SHORT = ["method=opt", "data=digits_mini", "training.iterations=4", *TINY]
@@ -220,8 +218,6 @@ def test_a_network_of_images_takes_no_sequences(folder: Path, backbone, words: s
     domains = DomainSet.from_tensors(dict.fromkeys("ab", arrays * 2), features=True)
     with pytest.raises(UserError, match=f"{backbone[0]}: .*{words}"):
         robustmd.train(*backbone, "training.iterations=1", *TINY[1:], domains=domains)
-    with pytest.raises(UserError, match="no sheet shows them"):
-        draw_sheet(domains, io.BytesIO())
 
 
 def test_a_loss_counts_by_its_source_and_by_what_it_takes_from_outside(folder: Path) -> None:

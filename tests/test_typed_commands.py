@@ -10,6 +10,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from importlib import import_module, metadata
 from pathlib import Path
@@ -20,7 +22,6 @@ import pytest
 from PIL import Image
 
 from robustmd import cli
-from robustmd.domains import published
 
 ROOT = Path(__file__).parent.parent
 LACKS = {  # the words in the docs -> what is said where it is not there
@@ -171,10 +172,10 @@ def test_it_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def refused(origin: published.Origin, *_: object) -> None:
-        raise published.FetchError(f"{origin.name} from nowhere: no network")
+    def refused(*_: object, **__: object) -> None:
+        raise urllib.error.URLError("no network")
 
-    monkeypatch.setattr(published, "_from_any_mirror", refused)
+    monkeypatch.setattr(urllib.request, "urlopen", refused)
     monkeypatch.chdir(folder)
     for name in ("DATA", "CACHE"):
         monkeypatch.setenv(f"ROBUSTMD_{name}", str(folder / name.lower()))

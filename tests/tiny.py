@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_module
+from rich.console import Console
 
 from robustmd.config import settings
 from robustmd.config.typed import typed
-from robustmd.domains import DomainSet, Examples
-from robustmd.training.batches import BatchStream
-from robustmd.training.history import Clock, History
-from robustmd.training.learner import build_learner
-from robustmd.training.loop import Iterate, Parts
-from robustmd.training.pool import TrainingPool, resident_splits
+from robustmd.domains import DomainSet
+from robustmd.training import plan as plan_module
+from robustmd.training.data import Batches
+from robustmd.training.history import Row, rows_of
+from robustmd.training.plan import make_plan
+from robustmd.training.progress import StopRequest
+from robustmd.training.run import Run
 
 TINY = ["backbone.width=0.05", "training.batch_size=20", "runtime.device=cpu", "runtime.threads=1"]
 
@@ -68,22 +70,14 @@ def many(count: int = 30) -> DomainSet:
         {
             f"d{k}": (
                 darker(base.train.images, k),
-                base.train.labels,
+                base.train.targets,
                 darker(base.test.images, k),
-                base.test.labels,
+                base.test.targets,
             )
             for k in range(count)
         },
         name="digits_mini",
     )
-
-
-def sized(**sizes: int) -> dict[str, Examples]:
-    """Training sets of that many images of one pixel, by domain."""
-    return {
-        name: Examples(np.zeros((n, 1, 1, 3), np.uint8), np.zeros(n, np.int64))
-        for name, n in sizes.items()
-    }
 
 
 def composed(*overrides: str) -> settings.Config:
@@ -102,21 +96,29 @@ def composed_into(outputs: Path, *overrides: str) -> settings.Config:
 _composed_once = cache(composed)
 
 
-def parts(device: torch.device, *overrides: str) -> Parts:
-    """What an iteration takes, for the tiny domains; twelve of them can be recorded."""
-    config = composed("backbone.width=0.05", "training.iterations=40", *overrides)
-    domains = synthetic_domains()
-    learner = build_learner(config, domains, 2, device, [60, 60])
-    batches = BatchStream({d.name: d.train for d in domains}, 20, seed=0)
-    pool = TrainingPool([*resident_splits(domains, device)["train"].values()])
-    return Parts(learner, batches, pool, History(("a", "b"), 12, device), Clock(device))
+def run_under_way(
+    outputs: Path, *overrides: str, domains: DomainSet | None = None, device: str = "cpu"
+) -> Run:
+    """A run on the tiny domains before its first iteration, without a directory."""
+    config = composed_into(
+        outputs, *TINY, "training.iterations=40", f"runtime.device={device}", *overrides
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        made = domains or synthetic_domains()
+        patch.setattr(plan_module, "load_domains", lambda *_: made)
+        run = Run(make_plan(config, [], lambda _: None), StopRequest(), Console(quiet=True))
+    run.batches.go_to(0)
+    run.step_model = run.learner.model
+    return run
 
 
-def rows_of(made: Parts, iteration: Iterate, count: int = 12) -> list[Any]:
-    """What `count` iterations record, and the model's parameters after them."""
+def iterated(run: Run, count: int, step: Any = None) -> tuple[list[Row], list[torch.Tensor]]:
+    """What `count` iterations log, and the model's parameters after them."""
     for _ in range(count):
-        iteration(made)
-    return [made.history.read(), [p.detach().clone() for p in made.learner.model.parameters()]]
+        run.iterate(step or run.step)
+    rows = rows_of(run.log[:count], run.iteration - count + 1, run.plan.trained)
+    run.log_row.zero_()
+    return rows, [p.detach().clone() for p in run.learner.model.parameters()]
 
 
 def rows(directory: Path, name: str = "metrics.csv") -> list[dict[str, str]]:
@@ -141,13 +143,13 @@ def summary(directory: Path) -> dict[str, Any]:
 @contextmanager
 def signalled_at(iteration: int, name: str = "SIGTERM") -> Iterator[None]:
     """Within it the process gets that signal when an iteration draws its batch."""
-    draw = BatchStream.draw
+    go_to = Batches.go_to
 
-    def interrupting(self: BatchStream, at: int) -> Any:
+    def interrupting(self: Batches, at: int) -> None:
         if at == iteration:
             os.kill(os.getpid(), getattr(signal, name))
-        return draw(self, at)
+        go_to(self, at)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BatchStream, "draw", interrupting)
+        patch.setattr(Batches, "go_to", interrupting)
         yield

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from robustmd.config.settings import Config
-    from robustmd.domains.domain import DomainSet
+    from robustmd.domains.domain_set import DomainSet
 
 CHANGEABLE = ("data", "paths", "seed")  # what can change what is loaded
-ROWS = 40  # domains on a sheet: more would make it taller than pictures can be shown
 PIPED_WIDTH = 120  # letters to a line where no terminal says how many
 FORMS = {".png": "png", ".pdf": "pdf"}
 EPILOG = """\
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         if given.check or given.show is not None:
             flag = "--check" if given.check else f"--show {given.show}"
             raise UserError(f"{flag}: say of which data set, as robustmd data digits {flag}")
-        from robustmd.commands.data_tables import list_data_sets  # noqa: PLC0415
+        from robustmd.domains.inspect import list_data_sets  # noqa: PLC0415
 
         list_data_sets(_config(overrides).paths.folder("data"), _console())
         return 0
@@ -64,9 +63,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME key=value",
         help="a data set, and settings of data.…, paths.… and seed as for train",
     )
-    parser.add_argument(
-        "--show", type=Path, metavar="FILE", help="draw a sheet of examples: .png or .pdf"
-    )
+    parser.add_argument("--show", type=Path, metavar="FILE", help="draw examples: .png or .pdf")
     parser.add_argument(
         "--check", action="store_true", help="read all prepared arrays and compare their checksums"
     )
@@ -95,9 +92,8 @@ def _config(overrides: Sequence[str]) -> Config:
 
 
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
-    from robustmd.commands import data_tables  # noqa: PLC0415
-    from robustmd.config import loading  # noqa: PLC0415
-    from robustmd.domains.duplicates import duplicates  # noqa: PLC0415
+    from robustmd.config.loading import load_domains, with_test_notes  # noqa: PLC0415
+    from robustmd.domains.inspect import prepared_folder, print_data_set  # noqa: PLC0415
     from robustmd.domains.store import read_through  # noqa: PLC0415
 
     console = _console()
@@ -105,18 +101,17 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     def say(line: str) -> None:
         console.print(line, soft_wrap=True)
 
-    domains = loading.load_domains(config, say)
+    domains = load_domains(config, say)
     seen = [name for name in domains.names if name not in config.data.unseen]
-    domains = loading.with_test_notes(domains, seen, say)
-    for folder in data_tables.prepared_folders(domains) if check else ():
+    domains = with_test_notes(domains, seen, say)
+    if check and (folder := prepared_folder(domains)) is not None:
         read_through(folder)
-    found = duplicates(domains, config.paths.folder("cache"), say) or ()
-    data_tables.print_data_set(domains, found, config.data.unseen, console)
+    print_data_set(domains, config.data.unseen, console)
     if check:
         say("Checked: all prepared arrays are what they were prepared as")
     if picture is not None and form is not None:
-        names = _draw(domains, picture, form)
-        some = f" of {len(names)} of {len(domains)} domains" if len(names) < len(domains) else ""
+        count = _draw(domains, picture, form)
+        some = f" of {count} of {len(domains)} domains" if count < len(domains) else ""
         say(f"examples{some} drawn to {picture}")
     return 0
 
@@ -125,14 +120,13 @@ def _console() -> Console:
     return make_console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
-def _draw(domains: DomainSet, path: Path, form: str) -> list[str]:
-    """Returns the domains that are on the sheet."""
-    from robustmd.domains.sheet import draw_sheet, evenly  # noqa: PLC0415
+def _draw(domains: DomainSet, path: Path, form: str) -> int:
+    """Returns how many domains are in the picture."""
+    from robustmd.domains.inspect import draw_examples, drawn_domains  # noqa: PLC0415
     from robustmd.runs.files import write_atomically  # noqa: PLC0415
 
-    names = evenly(domains.names, ROWS)
     try:
-        write_atomically(path, lambda stream: draw_sheet(domains, stream, form=form, only=names))
+        write_atomically(path, lambda stream: draw_examples(domains, stream, form))
     except OSError as error:
         raise UserError(f"--show {path}: cannot be written ({error.strerror or error})") from None
-    return names
+    return len(drawn_domains(domains))

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run `robustmd evaluate`. Returns the exit code. Raises UserError."""
     given = parser().parse_intermixed_args(arguments)
     from robustmd.config.typed import check_taken  # noqa: PLC0415
-    from robustmd.training.evaluation import evaluate  # noqa: PLC0415 - torch: not for --help
+    from robustmd.training.evaluate import evaluate  # noqa: PLC0415 - torch: not for --help
 
     check_taken(given.overrides, CHANGEABLE, "evaluate")
     return evaluate(Path(given.run), given.overrides, given.model)

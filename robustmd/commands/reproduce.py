@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run `robustmd reproduce`. Returns the exit code. Raises UserError."""
     given = parser().parse_intermixed_args(arguments)
     from robustmd.config.typed import check_taken  # noqa: PLC0415
-    from robustmd.training.reproduction import reproduce  # noqa: PLC0415 - torch, as above
+    from robustmd.training.evaluate import reproduce  # noqa: PLC0415 - torch, as above
 
     check_taken(given.overrides, CHANGEABLE, "reproduce")
     return reproduce(Path(given.run), given.overrides, given.out)

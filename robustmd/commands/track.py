@@ -31,8 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     # torch and pandas take seconds to load: not for --help
     from robustmd.runs.reader import collect  # noqa: PLC0415
     from robustmd.runs.writer import RunDirectory  # noqa: PLC0415
-    from robustmd.trackers.tracker import check_trackers  # noqa: PLC0415
-    from robustmd.training.tracking import send  # noqa: PLC0415
+    from robustmd.trackers import check_trackers, send  # noqa: PLC0415
 
     names = given.to.split(",")
     check_trackers(names)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import RunMode
@@ -41,7 +40,6 @@ from robustmd.runs.lock import Busy
 from robustmd.sweeping.failures import Failure, note_failure, take_failures
 from robustmd.sweeping.picture import run_title
 from robustmd.sweeping.slots import processes
-from robustmd.sweeping.trials import WorstLoss, worst_loss_of
 
 if TYPE_CHECKING:
     from robustmd.training.run import Outcome
@@ -79,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
     if processes() == 1:
         return _main(arguments)
-    from robustmd.training.ranks import joined  # noqa: PLC0415 - torch, and only for torchrun
+    from robustmd.training.distributed import joined  # noqa: PLC0415 - torch, and only for torchrun
 
     with joined():
         return _main(arguments)
@@ -103,12 +101,9 @@ def _main(arguments: Sequence[str]) -> int:
     publish()
     from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's names for ours
     from hydra_plugins.robustmd.launcher import SideBySide  # noqa: PLC0415
-    from hydra_plugins.robustmd.tuning import OptunaSweeper  # noqa: PLC0415
 
-    for plugin in (RowsSweeper, OptunaSweeper, SideBySide):  # it finds them in a wheel alone
+    for plugin in (RowsSweeper, SideBySide):  # it finds them in a wheel alone
         Plugins.instance().register(plugin)
-    # hydra-optuna-sweeper, where it is installed, has a schema of this name, which ours is not of.
-    ConfigStore.instance().repo["hydra"]["sweeper"].pop("optuna.yaml", None)
     task = Task(listing)
     through_hydra = hydra.main(
         version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME
@@ -141,12 +136,10 @@ class Task:
         self.outcomes: list[Outcome | Exception | None] = []
         self.failures: list[Failure] = []
 
-    def __call__(self, composed: DictConfig) -> WorstLoss | None:
-        """Returns what a sweeper that searches makes smaller."""
+    def __call__(self, composed: DictConfig) -> None:
         with steady_streams():  # another process has streams of its own
             made = (_listed if self.listing else _job)(composed, self.failures)
         self.outcomes.append(made)
-        return None if made is None or isinstance(made, Exception) else worst_loss_of(made)
 
 
 def _exit_code(outcome: Outcome | Exception | None) -> int:
@@ -173,8 +166,7 @@ def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
         load_plugins(_modules(composed))  # a job may run in a process of its own
         config = typed(composed)  # before its overrides: here a reference to nothing is a line
         overrides = as_typed(hydra_config.overrides.task)
-        limits = hydra_config.sweeper.get("limits")  # of a search
-        outcome = _in_turn(run, config, console, overrides, directories.append, limits)
+        outcome = _in_turn(run, config, console, overrides, directories.append)
     except Exception as error:
         if in_sweep:
             _note(Failure.of(error, title, *map(str, directories)), failures)

@@ -12,6 +12,7 @@ from typing import Any
 from robustmd.config.settings import DATA, OPTIONS, SECTIONS
 
 NUMBER_CHANGING = (*OPTIONS, "training", "evaluation")
+REMOVED = {"data": {"shares": "equal"}}  # keys that are no more, by the default that runs recorded
 
 
 def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,7 +25,8 @@ def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
     identity = {}
     for group in NUMBER_CHANGING:
         schema = OPTIONS[group][config[group]["name"]] if group in OPTIONS else SECTIONS[group]
-        identity[group] = _without(config[group], dataclasses.asdict(schema()))
+        defaults = {**dataclasses.asdict(schema()), **REMOVED.get(group, {})}
+        identity[group] = _without(config[group], defaults)
     precision = config["runtime"].get("precision", "fp32")  # runs before it was a key: fp32
     return identity if precision == "fp32" else identity | {"runtime": {"precision": precision}}
 

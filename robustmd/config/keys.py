@@ -31,7 +31,7 @@ PAGES = {
     "runtime": "benchmarks",
     "logging": "methods/README",
     "backbone": "backbones",
-    **{f"data.{name}": "own_data" for name in ("unseen", "sizes", "validation", "shares")},
+    **{f"data.{name}": "own_data" for name in ("unseen", "sizes", "validation")},
     "data.augment": "augmentation",
 }
 SHORT = {  # what other tools call ours

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from robustmd.config.settings import Config
-from robustmd.domains.domain import DomainSet
+from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import Say, UserError, listed
 from robustmd.registry import DataFacts
 

@@ -44,6 +44,9 @@ def _is_cost(value: Any) -> bool:
 
 # Smaller ones are 0 once they are squared, as λ is in c*.
 POSITIVE = Allowed("a number > 0", lambda v: is_number(v) and v > 1e-150)
+# The optimizers take float32.
+RATE = Allowed("a number > 0, below 1e38", lambda v: is_number(v) and 1e-150 < v < 1e38)
+DECAY = Allowed("a number >= 0, below 1e38", lambda v: is_number(v) and 0 <= v < 1e38)
 NOT_NEGATIVE = Allowed("a number >= 0", lambda v: is_number(v) and v >= 0)
 BELOW_ONE = Allowed("a number in [0, 1)", lambda v: is_number(v) and 0 <= v < 1)
 SHARE = Allowed("a number in (0, 1)", lambda v: is_number(v) and 0 < v < 1)
@@ -77,10 +80,6 @@ CONSTANT_OF_STEP = Allowed(
 DISTRIBUTION = Allowed(
     "null or a distribution over the domains: numbers >= 0 that sum to 1",
     lambda v: all(is_number(x) and x >= 0 for x in v) and abs(sum(v) - 1.0) <= 1e-6,
-)
-PARTS = Allowed(
-    "equal, size or a list of numbers > 0, one for each domain of the data",
-    lambda v: v in ("equal", "size") or (_are_numbers(v) and bool(v) and min(v) > 0),
 )
 BETAS = Allowed(
     "null or two numbers in [0, 1), as [0.9,0.999]",

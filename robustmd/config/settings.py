@@ -15,19 +15,22 @@ from typing import Any
 
 import robustmd.augmentations
 import robustmd.backbones
-import robustmd.data_sets
+import robustmd.domains.digits_mini
+import robustmd.domains.folder
+import robustmd.domains.from_python
+import robustmd.domains.noise
 import robustmd.losses
-import robustmd.methods
-import robustmd.trackers  # noqa: F401 - each registers its options
+import robustmd.methods  # noqa: F401 - each registers its options
 from robustmd.config.ranges import (
     BELOW_ONE,
     BETAS,
     COUNT,
     COUNT_OR_ZERO,
+    DECAY,
     DEVICE,
     MILESTONES,
-    NOT_NEGATIVE,
     POSITIVE,
+    RATE,
     SEED,
     SHARE,
     THREADS,
@@ -61,13 +64,13 @@ class Training:
         None, COUNT, "M < K of them, drawn anew; null: all, if B has room"
     )
     optimizer: str = key("sgd", one_of(*OPTIMIZERS), "torch's of that name, in small letters")
-    learning_rate: float = key(0.01, POSITIVE, "η of all parameters, before the schedule")
+    learning_rate: float = key(0.01, RATE, "η of all parameters, before the schedule")
     head_learning_rate: float | None = key(
-        None, POSITIVE, "η of the last layers, which weights leave random"
+        None, RATE, "η of the last layers, which weights leave random"
     )
     momentum: float = key(MOMENTUM, BELOW_ONE, "of sgd and rmsprop")
     betas: list[float] | None = key(None, BETAS, "of adam's kind; null: torch's")
-    weight_decay: float = key(5e-4, NOT_NEGATIVE, "of the gradient; adamw: of the weights")
+    weight_decay: float = key(5e-4, DECAY, "of the gradient; adamw: of the weights")
     decay_all: bool = key(True, help="false: no decay of biases and norms")
     schedule: str = key(
         "constant",
@@ -141,7 +144,6 @@ class Checkpoint:
 
     every: int = key(500, COUNT, "iterations between checkpoints")
     seconds: float | None = key(None, POSITIVE, "or since the last one; null: iterations alone")
-    end: bool = key(True, help="keep the last one, for extend=true to go on from")
 
 
 @dataclass
@@ -177,7 +179,6 @@ class Top:
     seed: int = key(0, SEED, "of initial weights, batches and all else that is drawn")
     force: bool = key(False, help="train again although a finished run is there")
     resume: bool = key(True, help="false: start a run that was cut off from its beginning")
-    extend: bool = key(False, help="go on from the end of a finished run with fewer iterations")
     jobs: int | None = key(None, COUNT, "of a sweep, side by side; null: one a core, or a GPU")
     jobs_per_device: int = key(1, COUNT, "runs that share a GPU, where jobs is null")
     imports: list[str] = key([], help="modules with methods, data sets, backbones, … of your own")

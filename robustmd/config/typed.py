@@ -92,6 +92,10 @@ def _check_sizes(value: Any, key: str = "") -> None:
         raise UserError(f"{key}: too large a number; a whole number is below 2**63 here")
 
 
+# Keys that runs recorded once and that change no number of theirs.
+GONE = ("checkpoint.end", "data.shares")
+
+
 def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
     """The config that a run's config.yaml holds, with a user's key=value in it.
 
@@ -99,8 +103,14 @@ def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> 
     files is not where this user keeps theirs: `paths.*` come from the overrides or the environment.
     Nor is it sent to the trackers that it names. Raises UserError.
     """
-    left_out = ("paths", "tracking", "tracking_model")
-    own = {key: value for key, value in found.items() if key not in left_out}
+    left_out = ("paths", "tracking", "tracking_model", "extend")
+    own = {
+        group: {key: x for key, x in value.items() if f"{group}.{key}" not in GONE}
+        if isinstance(value, Mapping)
+        else value
+        for group, value in found.items()
+        if group not in left_out
+    }
     try:
         merged = OmegaConf.merge(literal(own), OmegaConf.from_dotlist(list(overrides)))
     except (OmegaConfBaseException, ValueError) as error:

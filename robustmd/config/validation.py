@@ -100,7 +100,6 @@ def settled(config: Config, domains: Sequence[str]) -> Settled:
             f"training.domains_per_batch={asked}: must be at most the number of domains, {count}, "
             f"and training.batch_size={batch}; leave it out for as many as there can be"
         )
-    _check_shares(config, domains, count)
     for item in dataclasses.fields(config.method):
         value = getattr(config.method, item.name)
         if item.metadata.get("per_domain") and value is not None and len(value) != count:
@@ -116,21 +115,6 @@ def settled(config: Config, domains: Sequence[str]) -> Settled:
     method, backbone = config.method.settled(trained), config.backbone.settled(trained)
     config = dataclasses.replace(config, training=training, method=method, backbone=backbone)
     return Settled(config, trained, unseen, drawn)
-
-
-def _check_shares(config: Config, domains: Sequence[str], count: int) -> None:
-    """Raises UserError for unequal shares of a batch that do not go with the domains."""
-    shares, batch = config.data.shares, config.training.batch_size
-    if isinstance(shares, list) and len(shares) != len(domains):
-        raise UserError(
-            f"data.shares={shares}: has {len(shares)} entries; must have {len(domains)}, one for "
-            f"each of {listed(domains)}"
-        )
-    if shares != "equal" and (config.training.domains_per_batch or count) != min(count, batch):
-        raise UserError(
-            f"data.shares={shares}: needs all {count} domains in each batch; leave out "
-            "training.domains_per_batch, or the shares"
-        )
 
 
 def _check_unseen(

@@ -1,6 +1,6 @@
 """Where images come from: one module per source, every one of them returns a `DomainSet`."""
 
-from robustmd.domains.domain import Domain, DomainSet, Examples
-from robustmd.domains.examples import Views
+from robustmd.domains.domain_set import Domain, DomainSet, Split
+from robustmd.domains.views import Views
 
-__all__ = ["Domain", "DomainSet", "Examples", "Views"]
+__all__ = ["Domain", "DomainSet", "Split", "Views"]

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -40,30 +39,26 @@ class UnreadableError(Exception):
     """Why a file gives no image, in a few words."""
 
 
-class Decoded(NamedTuple):
-    """pixels: uint8 [size, size, 3]; dim: it has 16 bits, and all of its values fit into 12."""
+def decode_all(paths: Sequence[Path], size: int) -> Iterator[tuple[np.ndarray, bool] | str]:
+    """What `decode` gives of each file, or why there is no image; in order.
 
-    pixels: np.ndarray
-    dim: bool
-
-
-Result = Decoded | UnreadableError
-
-
-def decoded(paths: Sequence[Path], size: int) -> Iterator[Result]:
-    """Each file as size × size RGB, or why there is none; in order.
-
-    By threads, one a core, and not by processes, since Pillow lets go of the interpreter while it
-    decodes and resizes. What is in memory does not grow with the number of files.
+    By threads, one a core, since Pillow lets go of the interpreter while it decodes and resizes.
+    What is in memory does not grow with the number of files.
     """
+
+    def result(path: Path) -> tuple[np.ndarray, bool] | str:
+        try:
+            return decode(path, size)
+        except UnreadableError as error:
+            return str(error)
+
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    count = count or 1
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[tuple[np.ndarray, bool] | str]] = deque()
     with quietly(), ThreadPoolExecutor(count, thread_name_prefix="decode") as pool:
         try:
             for path in paths:
-                waiting.append(pool.submit(_result, path, size))
-                if len(waiting) >= AHEAD * count:
+                waiting.append(pool.submit(result, path))
+                if len(waiting) >= AHEAD * (count or 1):
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -71,15 +66,9 @@ def decoded(paths: Sequence[Path], size: int) -> Iterator[Result]:
             pool.shutdown(cancel_futures=True)
 
 
-def _result(path: Path, size: int) -> Result:
-    try:
-        return decode(path, size)
-    except UnreadableError as error:
-        return error
-
-
-def decode(path: Path, size: int) -> Decoded:
-    """The image in `path` as size × size RGB.
+def decode(path: Path, size: int) -> tuple[np.ndarray, bool]:
+    """The image in `path`, uint8 [size, size, 3], and whether it is dim: it has 16 bits, and all of
+    its values fit into 12.
 
     Raises UnreadableError. Call it within `quietly()`, which makes Pillow refuse decompression
     bombs: more than PIL.Image.MAX_IMAGE_PIXELS pixels, 89 million unless changed.
@@ -96,7 +85,7 @@ def decode(path: Path, size: int) -> Decoded:
             image.draft(None, (REDUCING_GAP * size, REDUCING_GAP * size))
             color, dim = _rgb(_upright(image), image.format)
             fitted = ImageOps.fit(color, (size, size), Image.Resampling.BILINEAR)
-            return Decoded(np.asarray(fitted), dim)
+            return np.asarray(fitted), dim
     except UnreadableError:
         raise
     except Image.UnidentifiedImageError:
@@ -132,7 +121,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _rgb(image: Image.Image, file_format: str | None) -> tuple[Image.Image, bool]:
-    """8-bit RGB of any mode, and whether it is dim (see `Decoded`). Raises UnreadableError for
+    """8-bit RGB of any mode, and whether it is dim. Raises UnreadableError for
     pixels without a known range."""
     # 16-bit gray comes as 32-bit integers from PNG in older versions of Pillow, from PPM in all.
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format in ("PNG", "PPM")):

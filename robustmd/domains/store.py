@@ -1,265 +1,251 @@
-"""Prepared-once arrays on disk: made by the first process that needs them, mapped by all others.
+"""Images that are prepared once and mapped by every later run.
 
-A store is a folder `<name>-<12 hex>` in the cache, with one .npy file for each array and a
-manifest. It is prepared in a folder beside its place and renamed when whole, so that a killed
-preparation leaves nothing that could be taken for a store; a long one leaves what the next goes on
-from (see `ArrayWriter`). A second start maps the arrays without reading them: sources and arrays
-are recognised by their stamps, and only where these differ by their checksums. A stale store (its
-sources changed) and a damaged one are prepared again, with a line that says so.
+A store is a folder with images.npy, labels.npy and facts.json. Its name ends in two hashes: of what
+is prepared, and of the files that it is made from, their sizes and times. What has changed has
+another name, so that no store is ever out of date. It is made beside its place and renamed when
+whole. What it holds is recognised by the arrays' stamps, and only where these differ by checksums.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-import shutil
-from collections.abc import Callable, Mapping
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from filelock import FileLock, Timeout
 
-from robustmd.domains.arrays import MARK, ArrayWriter, file_of, make_folder, open_array, share
-from robustmd.domains.checksums import array_sha256, content_md5, stamp_of
-from robustmd.domains.examples import Examples
-from robustmd.errors import Say, UserError
-from robustmd.runs.files import write_atomically
-from robustmd.runs.lock import held
+from robustmd.domains.domain_set import Split, array_sha256
+from robustmd.errors import Say, UserError, first_line
+from robustmd.runs.files import reading, remove, write_atomically
 
-MANIFEST = "manifest.json"
-FORMAT = 1
-VERSION = 1  # of all recipes: raise it when one of them writes other arrays
-_ARRAY_NAME = re.compile(r"[a-z0-9_]{1,64}")
+VERSION = 3  # of all that `build` functions write: raise it where one writes other arrays
+ARRAYS, FACTS = ("images", "labels"), "facts.json"
+LARGEST_FACTS = 1 << 28  # bytes
 
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a store is made.
-
-    name, settings (JSON): together the store's key.
-    build: writes the arrays; raises UserError for sources that it cannot use.
-    sources: file name → path of the files that `build` reads, compressed by gzip (a name ending in
-        .gz) or not; None: they are gone.
-    accept: is given the md5s of the sources' contents; raises UserError if they may not be used.
-    content: names what else `build` reads; a store that was made from another is out of date.
-    """
-
-    name: str
-    settings: Mapping[str, object]
-    build: Callable[[ArrayWriter], None]
-    sources: Mapping[str, Path] | None = field(default_factory=dict)
-    accept: Callable[[Mapping[str, str]], None] = lambda md5s: None
-    content: str = ""
-
-    @property
-    def key(self) -> str:
-        """The store's folder name."""
-        return f"{self.name}-{_hash([self.name, VERSION, self.settings])}"
+Notes = list[tuple[int, str]]  # of rows of the images, as why one could not be read
 
 
-@dataclass(frozen=True)
-class Store:
-    """arrays: read-only memory maps; checksums: their `array_sha256`; md5s: of the sources."""
+class Images(NamedTuple):
+    """What `build` gives: labels int64 [n], and blocks uint8 [m, side, side, 3] of n images."""
 
-    arrays: Mapping[str, np.ndarray]
-    checksums: Mapping[str, str]
-    md5s: Mapping[str, str]
-
-    def examples(self, name: str) -> Examples:
-        """What `ArrayWriter.add_examples` wrote under that name."""
-        return Examples(self.arrays[f"{name}_images"], self.arrays[f"{name}_labels"])
+    labels: np.ndarray
+    blocks: Iterable[np.ndarray]
 
 
-class NotCurrentError(Exception):
-    """Why the store on disk cannot be used as it is; an empty reason if there is none yet."""
+class Block(NamedTuple):
+    """Where such images lie: `length` rows from `first`; and their `array_sha256`."""
+
+    first: int
+    length: int
+    images: str
+    labels: str
+
+    def rows(self) -> np.ndarray:
+        return np.arange(self.first, self.first + self.length, dtype=np.int64)
 
 
-def find_store(cache: Path, recipe: Recipe) -> Store | None:
-    """The store if it is there, whole and current. Raises UserError if a source cannot be read."""
+class Store(NamedTuple):
+    """images: uint8 [N, side, side, 3] and labels: int64 [N], read-only memory maps."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    blocks: dict[str, Block]
+    notes: Notes
+
+    def splits(self, prefix: str, key: str = "") -> tuple[dict[str, Split], dict[str, str]]:
+        """The splits whose blocks are called PREFIXtrain and PREFIXtest, and their checksums by
+        KEYtrain_images and so on."""
+        splits, sums = {}, {}
+        for name in ("train", "test"):
+            block = self.blocks[f"{prefix}{name}"]
+            splits[name] = Split(self.images, self.labels, block.rows(), first=block.first)
+            sums[f"{key}{name}_images"] = block.images
+            sums[f"{key}{name}_labels"] = block.labels
+        return splits, sums
+
+
+def stamp_of(path: Path) -> list[int]:
+    """A file's size, its time of change, and the time of change that no program can set back; []
+    for what is no file or leads nowhere."""
     try:
-        return _open(cache / recipe.key, recipe)
-    except NotCurrentError:
-        return None
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a null character
+        return []
+    is_file = stat.S_ISREG(found.st_mode)
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns] if is_file else []
 
 
-def open_store(cache: Path, recipe: Recipe, say: Say) -> Store:
-    """Open the store of `recipe` in `cache`, preparing it first if need be.
+def open_store(
+    cache: Path,
+    name: str,
+    settings: object,
+    content: object,
+    names: Sequence[str],
+    build: Callable[[Notes], Iterable[Images]],
+    say: Say,
+) -> Store:
+    """The store in `cache`, which is prepared first if need be.
 
-    Raises UserError if the sources cannot be read or not be used, or the cache not be written.
+    settings: what is prepared; content: which files it is made from, as paths and stamps; both
+    JSON. names: of the blocks that `build` gives, in order; while they are read, it may append to
+    the notes. Raises UserError if the cache cannot be written; and what `build` raises.
     """
-    store = find_store(cache, recipe)  # who may only read needs no lock
-    if store is None:
+    kind = f"{name}-{_hash([VERSION, settings])}"
+    folder = cache / f"{kind}-{_hash(content)}"
+    store, fault = _read(folder, names)
+    if store is not None:
+        return store  # who may only read needs no lock
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(cache / f".{kind}.lock", mode=0o666)
         try:
-            make_folder(cache)
-            lock = cache.resolve() / f"{recipe.key}.lock"
-            with held(lock, say, waiting_for=f"preparing {recipe.name}"):
-                store = _open_or_prepare(cache / recipe.key, recipe, say)
-        except OSError as error:
-            raise UserError(
-                f"cannot keep the prepared {recipe.name} data in {cache} "
-                f"({error.strerror or error}); free space there or make it writable, or choose "
-                "another folder with paths.cache=DIR"
-            ) from error
-    recipe.accept(store.md5s)
+            lock.acquire(timeout=0)
+        except Timeout:
+            say(f"waiting for another process, which is preparing {name}")
+            lock.acquire()
+        try:
+            store, fault = _read(folder, names)  # another may have made it meanwhile
+            if store is None:
+                damaged = f"the prepared {name} data in {folder} is damaged ({fault}); "
+                say(f"{damaged if fault else ''}preparing {name} (once; kept in {folder})")
+                _prepare(cache, kind, folder, names, build)
+                store, fault = _read(folder, names)
+        finally:
+            lock.release()
+    except OSError as error:
+        fault = str(error.strerror or error)
+    if store is None:
+        raise UserError(
+            f"cannot keep the prepared {name} data in {cache} ({fault}); free space there or make "
+            "it writable, or choose another folder with paths.cache=DIR"
+        )
     return store
 
 
 def read_through(folder: Path) -> None:
-    """Read all arrays of the store in `folder`. Raises UserError for one that is not what it was
-    prepared as."""
+    """Read all of a store. Raises UserError for one that is not what it was prepared as."""
+    store, fault = _read(folder)
+    fault = fault if store is None else _difference(store)
+    if fault:
+        raise UserError(f"{folder}: is damaged ({fault}); remove it to have it prepared again")
+
+
+def _read(folder: Path, names: Sequence[str] = ()) -> tuple[Store | None, str]:
+    """The store, or why there is none; "" where there is no such folder. The one place where the
+    bytes of a store are met: whatever they are, they are answered with a reason."""
+    if not os.path.lexists(folder):
+        return None, ""
     try:
-        for name, state in _Manifest.read(folder).arrays.items():
-            if _array_checksum(file_of(folder, name)) != state.checksum:
-                raise NotCurrentError(f"is damaged ({name}.npy is not what was prepared)")
-    except (NotCurrentError, OSError, ValueError, EOFError) as error:
-        raise UserError(f"{folder}: {error}; remove it to have it prepared again") from error
+        if folder.is_symlink():
+            raise ValueError("it is a link")
+        with reading(folder / FACTS, LARGEST_FACTS) as stream:
+            digest, _, text = stream.read().partition(b"\n")
+        if hashlib.sha256(text).hexdigest().encode() != digest:
+            raise ValueError(f"{FACTS} is not as it was written")
+        facts = json.loads(text)
+        blocks = {str(name): Block(*block) for name, block in facts["blocks"].items()}
+        notes = [(int(row), str(note)) for row, note in facts["notes"]]
+        images, labels = (_map(folder / f"{name}.npy") for name in ARRAYS)
+        store = Store(images, labels, blocks, notes)
+        side, kinds = store.images.shape[1], (store.images.dtype.str, store.labels.dtype.str)
+        shapes = store.images.shape, store.labels.shape
+        count = sum(block.length for block in blocks.values())
+        is_right = kinds == ("|u1", "<i8") and shapes == ((count, side, side, 3), (count,))
+        if not is_right or (names and [*names] != [*blocks]):
+            raise ValueError("its arrays are not those of these data")
+        stamps = [stamp_of(folder / f"{name}.npy") for name in ARRAYS]
+        if facts["stamps"] != stamps:
+            if fault := _difference(store):
+                raise ValueError(fault)
+            with suppress(OSError):  # else the next start compares checksums as well
+                _write_facts(folder, {**facts, "stamps": stamps})
+        return store, ""
+    except Exception as error:  # of a damaged or foreign folder anything
+        return None, first_line(error)[:200]
 
 
-class _State(NamedTuple):
-    """A file as it was when last seen whole: its stamp, and the checksum of its content."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    checksum: str
-
-    def now(self, path: Path, checksum: Callable[[Path], str]) -> _State:
-        """The file's present state. Raises OSError, ValueError if its content is another."""
-        stamp = stamp_of(path)
-        if stamp != self[:3] and checksum(path) != self.checksum:
-            raise ValueError("its content has changed")
-        return _State(*stamp, self.checksum)
+def _map(path: Path) -> np.ndarray:
+    with reading(path):  # neither a link nor a pipe
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{path.name} is not in C order")
+    return np.asarray(array)  # a plain array: np.memmap's own class slows every later index down
 
 
-@dataclass(frozen=True)
-class _Manifest:
-    """What a store was made from, and what belongs in it; written last. Sources go by file name,
-    arrays, each in <name>.npy, by theirs."""
-
-    key: str
-    content: str
-    sources: Mapping[str, _State]
-    arrays: Mapping[str, _State]
-
-    def write(self, folder: Path) -> None:
-        """Raises OSError."""
-        of_files = {
-            part: {name: state._asdict() for name, state in states.items()}
-            for part, states in (("sources", self.sources), ("arrays", self.arrays))
-        }
-        content = {"format": FORMAT, "key": self.key, "content": self.content, **of_files}
-        text = json.dumps(content, indent=1) + "\n"
-        write_atomically(folder / MANIFEST, lambda stream: stream.write(text.encode()))
-
-    @classmethod
-    def read(cls, folder: Path) -> _Manifest:
-        """Raises NotCurrentError."""
-        try:
-            content = json.loads((folder / MANIFEST).read_bytes())
-            sources, arrays = (
-                {name: _State(**state) for name, state in content[part].items()}
-                for part in ("sources", "arrays")
-            )
-            # Array names become file names: nothing outside the folder is reached through them.
-            is_ours = content["format"] == FORMAT and content["key"] == folder.name
-            if not is_ours or not all(map(_ARRAY_NAME.fullmatch, arrays)):
-                raise ValueError("of another store")
-            return cls(folder.name, content.get("content", ""), sources, arrays)
-        except FileNotFoundError as error:
-            raise NotCurrentError("is damaged (no manifest)" if folder.exists() else "") from error
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
-            raise NotCurrentError(f"is damaged (manifest: {e})") from e
+def _difference(store: Store) -> str:
+    """Which block is not what was prepared, in words; "" where all are. Reads everything."""
+    for name, block in store.blocks.items():
+        rows = slice(block.first, block.first + block.length)
+        sums = array_sha256(store.images[rows]), array_sha256(store.labels[rows])
+        if sums != (block.images, block.labels):
+            return f"{name} is not what was prepared"
+    return ""
 
 
-def _open(folder: Path, recipe: Recipe) -> Store:
-    """Map the arrays of the store in `folder`. Where a stamp differs and the checksum does not, the
-    manifest is given the new stamp, if it can be written. Raises NotCurrentError, and UserError if
-    a source cannot be read."""
-    known = _Manifest.read(folder)
-    if known.content != recipe.content:
-        raise NotCurrentError("is out of date (what it was made from has changed)")
-    if recipe.sources is not None and set(known.sources) != set(recipe.sources):
-        raise NotCurrentError("is made of other files")
-    arrays, states, sources = {}, {}, dict(known.sources)
-    for name, state in known.arrays.items():
-        path = file_of(folder, name)
-        try:
-            arrays[name] = open_array(path)
-            states[name] = state.now(path, _array_checksum)
-        except (OSError, ValueError, EOFError) as error:
-            raise NotCurrentError(f"is damaged ({path.name}: {error})") from error
-    for name, path in (recipe.sources or {}).items():
-        try:
-            sources[name] = sources[name].now(path, content_md5)
-        except ValueError as error:
-            raise NotCurrentError(f"is out of date ({path} has changed)") from error
-    found = _Manifest(known.key, known.content, sources, states)
-    if found != known:
-        with suppress(OSError):  # then the next start compares checksums as well
-            found.write(folder)
-    return Store(arrays, _checksums(states), _checksums(sources))
-
-
-def _open_or_prepare(folder: Path, recipe: Recipe, say: Say) -> Store:
-    """The work under the lock. Raises OSError for the cache, UserError for the sources."""
+def _prepare(
+    cache: Path,
+    kind: str,
+    folder: Path,
+    names: Sequence[str],
+    build: Callable[[Notes], Iterable[Images]],
+) -> None:
+    """Build beside the store's place, then put it there; what was made from other files goes. Needs
+    the lock."""
+    part = cache / f".{kind}.part"
+    for leftover in [path for path in (part, folder) if os.path.lexists(path)]:
+        remove(leftover)  # of a process that was killed, or damaged
+    part.mkdir()
     try:
-        return _open(folder, recipe)  # another may have made it meanwhile
-    except NotCurrentError as error:
-        reason = str(error)
-    of_files = (recipe.sources or {}).items()
-    sources = {name: _State(*stamp_of(path), content_md5(path)) for name, path in of_files}
-    recipe.accept(_checksums(sources))
-    if reason:
-        say(f"the prepared {recipe.name} data in {folder} {reason}; preparing it again")
-    else:
-        say(f"preparing {recipe.name} (once; kept in {folder})")
-    _prepare(folder, recipe, sources)
-    return _open(folder, recipe)
+        _write(part, names, build)
+        for old in cache.glob(f"{kind}-*"):
+            with suppress(OSError):  # another user's
+                remove(old)
+        part.rename(folder)
+    except BaseException:
+        remove(part)
+        raise
 
 
-def _prepare(folder: Path, recipe: Recipe, sources: Mapping[str, _State]) -> None:
-    """Build in a folder beside the store's place, then put it there. Needs the store's lock."""
-    of = _hash([recipe.content, _checksums(sources)])
-    partial = folder.with_name(f".{folder.name}.{of}")  # of other sources: nothing to go on from
-    _remove_leftovers(folder, partial)
-    try:
-        partial.mkdir(exist_ok=True)
-        share(partial)
-        writer = ArrayWriter(partial)
-        recipe.build(writer)
-        for name, path in (recipe.sources or {}).items():  # what was hashed must be what was read
-            if stamp_of(path) != sources[name][:3]:
-                raise UserError(f"{path} changed while it was read; run again when it is complete")
-        writer.remove_marks()
-        arrays = {
-            path.stem: _State(*stamp_of(path), _array_checksum(path))
-            for path in partial.glob("*.npy")
-        }
-        _Manifest(folder.name, recipe.content, sources, arrays).write(partial)
-        if folder.exists():
-            folder.rename(folder.with_name(f".{folder.name}.replaced"))
-        partial.rename(folder)
-    finally:
-        can_go_on = any(partial.glob(f"*{MARK}"))
-        _remove_leftovers(folder, partial if can_go_on else None)
+def _write(part: Path, names: Sequence[str], build: Callable[[Notes], Iterable[Images]]) -> None:
+    """By ordinary writes, and not through a memory map: on a full disk a write fails with an error,
+    a memory map with a signal that ends the process."""
+    notes: Notes = []
+    parts = list(build(notes))
+    labels = np.concatenate([images.labels for images in parts]).astype(np.int64)
+    blocks, first = {}, 0
+    with (part / "images.npy").open("wb") as file:
+        for name, images in zip(names, parts, strict=True):
+            count, digest = len(images.labels), hashlib.sha256()
+            for number, block in enumerate(images.blocks):
+                if not file.tell():
+                    shape = (len(labels), *block.shape[1:])
+                    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+                    np.lib.format.write_array_header_1_0(file, header)
+                if not number:  # as `array_sha256` begins
+                    digest.update(f"uint8 {(count, *block.shape[1:])}\n".encode())
+                pixels = np.ascontiguousarray(block).data
+                file.write(pixels)
+                digest.update(pixels)
+            of_labels = array_sha256(labels[first : first + count])
+            blocks[name] = Block(first, count, digest.hexdigest(), of_labels)
+            first += count
+        file.flush()
+        os.fsync(file.fileno())
+    np.save(part / "labels.npy", labels)
+    stamps = [stamp_of(part / f"{name}.npy") for name in ARRAYS]
+    _write_facts(part, {"blocks": blocks, "notes": notes, "stamps": stamps})
 
 
-def _remove_leftovers(folder: Path, kept: Path | None) -> None:
-    """What preparations have left beside the store's place."""
-    for leftover in folder.parent.glob(f".{folder.name}.*"):
-        if leftover != kept:
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _array_checksum(path: Path) -> str:
-    return array_sha256(open_array(path))
-
-
-def _checksums(states: Mapping[str, _State]) -> dict[str, str]:
-    return {name: state.checksum for name, state in states.items()}
+def _write_facts(folder: Path, facts: dict[str, object]) -> None:
+    text = json.dumps(facts, indent=1).encode()
+    digest = hashlib.sha256(text).hexdigest().encode()
+    write_atomically(folder / FACTS, lambda stream: stream.write(digest + b"\n" + text))
 
 
 def _hash(content: object) -> str:

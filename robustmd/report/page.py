@@ -4,7 +4,7 @@ import base64
 import hashlib
 import math
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from robustmd.domains.domain import EMBEDDABLE
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import Report, SectionReport
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures import Drawing
-from robustmd.report.figures.examples import licences_of
 from robustmd.report.figures.lines import thinned
 from robustmd.report.names import MOST_NAMED, clean, is_many, some_text
 from robustmd.report.paired import forest
@@ -131,18 +129,6 @@ def _experiments(section: Section) -> str:
     counts = Counter(run.experiment or "none" for run in section.runs)
     listed = (f"{clean(name)} (runs: {count})" for name, count in counts.most_common())
     return f"Experiments: {', '.join(listed)}. " if {*counts} != {"none"} else ""
-
-
-def licence_lines(section: Section) -> list[str]:
-    """ "CC BY-SA 3.0: mnist, usps": each licence, and whether the pictures may be passed on."""
-    domains: dict[str, list[str]] = defaultdict(list)
-    for name, licence in licences_of(section).items():
-        domains[licence].append(name)
-    return [
-        f"{licence}: {some_text(names)}"
-        + ("" if licence in EMBEDDABLE else "; no example images: it does not let them be shown")
-        for licence, names in domains.items()
-    ]
 
 
 def settings_sheet(groups: Sequence[Group]) -> Sheet:

@@ -17,7 +17,6 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -150,20 +149,11 @@ def hex_digest(stream: IO[bytes], digest: hashlib._Hash) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Extent:
-    """How far a growing file has come, and the sha256 of its bytes up to there."""
-
-    length: int
-    digest: str
-
-    @classmethod
-    def of(cls, path: Path, length: int | None = None) -> Extent:
-        """The first `length` bytes (None: all), which are made to last on the disk."""
-        with _named_in_errors(path), reading(path) as stream:
-            content = stream.read() if length is None else stream.read(length)
-            os.fsync(stream.fileno())
-        return cls(len(content), hashlib.sha256(content).hexdigest())
+def synced_length(path: Path) -> int:
+    """The file's length, once its bytes last on the disk."""
+    with _named_in_errors(path), reading(path) as stream:
+        os.fsync(stream.fileno())
+        return os.fstat(stream.fileno()).st_size
 
 
 def remove_leftovers(folder: Path) -> None:

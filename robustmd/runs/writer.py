@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,6 @@ import yaml
 
 from robustmd.errors import Say, printable
 from robustmd.runs import files, lock
-from robustmd.runs.files import Extent
 from robustmd.runs.untrusted import Unreadable, read_record
 
 
@@ -44,6 +44,7 @@ class RunDirectory:
     def locked(self, say: Say = lambda _: None) -> Iterator[None]:
         """Make the directory and hold its lock: one process at a time. Raises UserError: another
         process has it; OSError: it cannot be made, or holds what leads out of it."""
+        made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
         with lock.held(self.path / files.LOCK, say):
             files.refuse_foreign(self.path)
@@ -52,23 +53,29 @@ class RunDirectory:
             try:
                 yield
             finally:
-                self._remove_bare()
+                self._remove_bare(made)
 
-    def _remove_bare(self) -> None:
-        """A run that was refused before it began leaves no directory, nor its settings an empty
-        one; its lock is held."""
+    def _remove_bare(self, made: Sequence[Path]) -> None:
+        """A run that was refused before it began leaves none of the folders made for it; its lock
+        is held."""
         with suppress(OSError):
             if [child.name for child in self.path.iterdir()] == [files.LOCK]:
                 (self.path / files.LOCK).unlink()
-                self.path.rmdir()
-                self.path.parent.rmdir()
+                for folder in made or (self.path,):
+                    folder.rmdir()
 
-    def begin(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
-        """Start from nothing: whatever an earlier try left is removed first, checkpoints before
-        what they belong to, so that none outlives its rows."""
-        found = [child for child in self.path.iterdir() if child.name != files.LOCK]
-        for child in sorted(found, key=lambda child: child.name != files.CHECKPOINTS):
-            files.remove(child)
+    def begin(
+        self,
+        config: Mapping[str, Any],
+        environment: Mapping[str, Any],
+        summary: Mapping[str, Any],
+    ) -> None:
+        """Start from nothing. summary.json comes first, so that a directory without one is damaged;
+        then whatever an earlier try left is removed, checkpoints before what they belong to."""
+        self.write_record(files.SUMMARY, summary)
+        for name in sorted(files.ALL - {files.LOCK, files.SUMMARY}):
+            if os.path.lexists(self.path / name):
+                files.remove(self.path / name)
         (self.path / files.CHECKPOINTS).mkdir()
         self.write_record(files.CONFIG, config)
         self.write_record(files.ENVIRONMENT, environment)
@@ -110,31 +117,22 @@ class RunDirectory:
         text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n"
         files.append(self.path / files.LOG, text, create=True)
 
-    def checksums(self, *, predictions: bool, best: bool) -> dict[str, str]:
-        """{name: sha256} of what a finished run has to have, beside its records and metrics.csv."""
-        names = [files.WEIGHTS, files.FINAL_MODEL]
-        names += [files.PREDICTIONS] if predictions else []
-        names += [files.BEST_MODEL] if best else []
-        return {name: files.sha256(self.path / name) for name in names}
+    def lengths(self) -> dict[str, int]:
+        """How long the files that grow are, once that is safe on the disk."""
+        return {name: files.synced_length(self.path / name) for name in self.growing}
 
-    def extents(self) -> dict[str, Extent]:
-        """How far the files that grow have come, once that is safe on the disk."""
-        return {name: Extent.of(self.path / name) for name in self.growing}
-
-    def cut_back(self, extents: Mapping[str, Extent]) -> None:
+    def cut_back(self, lengths: Mapping[str, int]) -> None:
         """Shorten the growing files to where a checkpoint was. Raises Unreadable, and cuts none,
-        where one is not what it was when the checkpoint was made, or is none that grows."""
-        if set(extents) != set(self.growing):
-            raise Unreadable(f"it cuts other files than {', '.join(self.growing)}")
-        for name, extent in extents.items():
+        where one is shorter than that."""
+        for name in self.growing:
             try:
-                found = Extent.of(self.path / name, extent.length)
+                there = files.synced_length(self.path / name)
             except FileNotFoundError:
                 raise Unreadable(f"{name} has gone") from None
-            if found != extent:
-                raise Unreadable(f"{name} is not what it was then")
-        for name, extent in extents.items():
-            files.truncate(self.path / name, extent.length)
+            if there < lengths[name]:
+                raise Unreadable(f"{name} is shorter than it was then")
+        for name in self.growing:
+            files.truncate(self.path / name, lengths[name])
 
 
 class ReadDirectory(RunDirectory):
@@ -144,11 +142,10 @@ class ReadDirectory(RunDirectory):
     def locked(self, *_: Any, **__: Any) -> Iterator[None]:
         yield
 
-    def append(self, *_: Any, **__: Any) -> None:
+    def _nothing(self, *_: Any, **__: Any) -> None:
         pass
 
-    def append_log(self, *_: Any, **__: Any) -> None:
-        pass
+    begin = write = write_predictions = append = append_log = cut_back = _nothing  # type: ignore[assignment]
 
 
 def _strict(value: Any) -> Any:

@@ -4,63 +4,65 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import torch
 
-from robustmd.domains.examples import Views
-from robustmd.training.batches import BatchStream
+from robustmd.domains.views import Views
+from robustmd.training.data import Batches, Images
 from robustmd.training.learner import Learner
-from robustmd.training.measurement import evaluating, images_at_once
-from robustmd.training.pool import ResidentExamples, Splits, chunks
+from robustmd.training.measure import evaluating, images_at_once
 
 RTOL, ATOL = 1e-4, 1e-5  # of logits, between the whole model's and its head's
 
 
 def features_of(
-    splits: Splits, batches: BatchStream, learner: Learner, head: str, between: Callable[[], None]
-) -> dict[str, dict[str, ResidentExamples]] | str:
-    """The same splits with features for the model's part `head`; or why there are none, in words.
-
-    `between` is called between forward passes and may raise to stop.
-    """
-    drawn = batches.draw_block(0)._replace(domains=None)
-    if not all(part is drawn.positions or part is None for part in drawn):
+    batches: Batches, learner: Learner, head: str, between: Callable[[], None]
+) -> Images | str:
+    """The same data with features float32 [N, d] for the model's part `head`; or why there are
+    none, in words. `between` is called between forward passes and may raise to stop."""
+    images = batches.images
+    look = batches.drawn_block(0).look
+    if batches.augmentation or look.corners is not None or look.keys is not None:
         return "the training images' views are random"
-    part = learner.in_precision(learner.model.get_submodule(head))
     inputs: list[torch.Tensor] = []
-    handle = part.model.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
-    found: dict[str, list[torch.Tensor]] = {split: [] for split in splits}
+    part = learner.model.get_submodule(head)
+    handle = part.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    found: list[torch.Tensor] = []
     try:
-        with evaluating(learner.logits):
-            for split, domains in splits.items():
-                for examples in domains.values():
-                    for images, _ in chunks(examples, images_at_once(examples)):
+        with evaluating(learner.model):
+            for of_split in images.parts.values():
+                for one in of_split.values():
+                    for batch, _ in images.chunks(one, images_at_once(images)):
                         inputs.clear()
-                        logits = learner.logits(images)
+                        logits = learner.logits(batch)
                         is_vector = len(inputs) == 1 and inputs[0].dim() == 2
                         features = inputs[0].float() if is_vector else logits
-                        if not is_vector or not torch.allclose(
-                            part(features), logits, rtol=RTOL, atol=ATOL
-                        ):
+                        again = learner.logits(features, part) if is_vector else None
+                        if again is None or not torch.allclose(again, logits, RTOL, ATOL):
                             return "the model's head is not all that comes after them"
-                        found[split].append(features)
+                        found.append(features)
                         between()
     finally:
         handle.remove()
-    return {split: _placed(splits, split, parts) for split, parts in found.items()}
+    return _of_features(images, torch.cat(found))
 
 
-def _placed(splits: Splits, split: str, parts: list[torch.Tensor]) -> dict[str, ResidentExamples]:
-    """A split whose images are features, float32 [N, 1, d, 1], which no view changes: all domains'
-    in one array, so that one gather serves them all."""
-    placed: dict[str, ResidentExamples] = {}
-    if not parts:
-        return placed
-    features, first = torch.cat(parts)[:, None, :, None], 0
-    for name, examples in splits[split].items():
-        placed[name] = one = copy.copy(examples)
-        one.images, one.image_size = features, (1, features.shape[2])
-        one.rows = torch.arange(first, first + len(examples))
-        one.views, one.noise_start = Views(), 0
-        first += len(examples)
-    return placed
+def _of_features(images: Images, features: torch.Tensor) -> Images:
+    """The same data set with an example of features in each row, in the order of its parts."""
+    made = copy.copy(images)
+    made.images, made.variants, made.are_images = features, None, False
+    made.size, made.parts, first = tuple(features.shape[1:]), {}, 0
+    labels = []
+    for split, of_split in images.parts.items():
+        made.parts[split] = {}
+        for name, part in of_split.items():
+            rows = np.arange(first, first + len(part))
+            plain = replace(part, rows=rows, views=Views(), turns=np.zeros(1, dtype=np.int64))
+            made.parts[split][name] = plain
+            stored = torch.from_numpy(part.rows.repeat(len(part.turns))).to(images.device)
+            labels.append(images.labels[stored])
+            first += len(part)
+    made.labels = torch.cat(labels)
+    return made

@@ -1,16 +1,15 @@
-"""What iterations leave behind: losses, weights, seconds; and the watch on where the weights go."""
+"""What iterations leave behind: their weights and losses, their seconds, and where p stays."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from robustmd.adversary import Regularizer, lam_keeping_all_in_play
 from robustmd.adversary.base import Adversary
@@ -19,19 +18,6 @@ TRAINING_PARTS = ("data", "model", "adversary")  # what "training time" is made 
 PARTS = (*TRAINING_PARTS, "measurement", "start")
 FEW = 1.05  # effective number of domains exp(H(p)) below which p is on one domain
 LONG = 0.1  # of the run's iterations: a stretch worth a warning
-
-
-class Kept:
-    """What goes on from a checkpoint by the attributes that `kept` names: plain values."""
-
-    kept: tuple[str, ...]
-
-    def state_dict(self) -> dict[str, Any]:
-        return {name: copy(getattr(self, name)) for name in self.kept}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        for name in self.kept:
-            setattr(self, name, copy(state[name]))
 
 
 class Diverged(Exception):
@@ -43,114 +29,71 @@ class Diverged(Exception):
         super().__init__(f"the {loss} of {domain} was not finite {where}")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What one iteration used: p_t and f̂ᵗ (nats) of every domain, in order; NaN: not drawn."""
 
     iteration: int
-    weights: tuple[float, ...]
-    batch_losses: tuple[float, ...]
+    weights: list[float]
+    losses: list[float]
 
 
-class History:
-    """The last iterations' weights and losses on the device: one host read per log interval, not
-    per iteration. It holds `capacity` of them between two reads."""
+def rows_of(log: Tensor, first: int, domains: tuple[str, ...]) -> list[Row]:
+    """The rows of log, float [n, 2, K], of iterations `first`, `first` + 1, …; one host read.
 
-    def __init__(self, domains: tuple[str, ...], capacity: int, device: torch.device) -> None:
-        self.domains = domains
-        self._buffer = torch.ones(capacity, 3, len(domains), device=device)
-        self.start_at(1)
+    In it the loss of a domain that was not drawn is NaN, one that was not finite is infinite.
+    Raises Diverged: names the first.
+    """
+    on_host = log.to("cpu", copy=True)
+    bad = on_host[:, 1].isinf().nonzero()
+    if len(bad):
+        row, domain = bad[0].tolist()
+        raise Diverged(first + row, domains[domain])
+    return [Row(first + i, *both) for i, both in enumerate(on_host.tolist())]
 
-    def start_at(self, iteration: int) -> None:
-        """The next recorded row is this iteration's."""
-        self._first, self._held = iteration, 0
 
-    def record(
-        self, weights: torch.Tensor, losses: torch.Tensor, present: torch.Tensor | None = None
-    ) -> None:
-        """Keep p_t and f̂ᵗ ([K] each); no host-device sync.
-
-        present: bool [K], the domains in the batch; None: all, in this and in every other call.
-        """
-        row = self._buffer[self._held]
-        row[0].copy_(weights)
-        row[1].copy_(losses)
-        if present is not None:
-            row[2].copy_(present)
-        self._held += 1
-
-    @property
-    def full(self) -> bool:
-        return self._held == len(self._buffer)
-
-    def read(self) -> list[Row]:
-        """Rows since the last read, oldest first.
-
-        Raises:
-            Diverged: a loss among them is not finite; names the first.
-        """
-        first, held = self._first, self._buffer[: self._held].to("cpu", copy=True)
-        self.start_at(first + len(held))
-        losses, present = held[:, 1], held[:, 2] > 0
-        bad = (present & ~losses.isfinite()).nonzero()
-        if len(bad):
-            row, domain = bad[0].tolist()
-            raise Diverged(first + row, self.domains[domain])
-        losses[~present] = torch.nan
-        return [Row(first + i, tuple(p), tuple(f)) for i, (p, f, _) in enumerate(held.tolist())]
+Mark = Any  # a time of the host's clock, or an event on a CUDA stream
 
 
 class Clock:
-    """Seconds spent in the parts of a run.
+    """Seconds spent in the parts of a run, by marks that an iteration leaves between its parts.
 
-    On a CPU a part is timed by the wall clock. On CUDA, where calls return before the work is done,
-    a part is bracketed by events that are read in `settle()`, once per log interval.
+    On a CPU a mark is the wall clock's time. On CUDA, where calls return before the work is done,
+    it is an event, read in `settle()` once per log interval. A replayed graph has one set of them,
+    those of its last replay: its parts count for all replays since the last reading.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
-        self._seconds = dict.fromkeys(PARTS, 0.0)
-        self._open: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
+        self.mark: Callable[[], Mark] = self._event if self._cuda else time.perf_counter
+        self.seconds = dict.fromkeys(PARTS, 0.0)
+        self.marks: list[list[tuple[str, Mark]]] = []  # of each iteration, the first without a part
+        self.replayed: list[tuple[str, Mark]] = []
+        self.replays = 0
 
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Book the block's time to `name`."""
-        begun = time.perf_counter()
-        if self._cuda:
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            self._open.append((name, start, end))
-            start.record()
-        try:
-            yield
-        finally:
-            if self._cuda:
-                end.record()
-            else:
-                self.add(name, time.perf_counter() - begun)
+    @staticmethod
+    def _event() -> torch.cuda.Event:
+        in_graph = torch.cuda.is_current_stream_capturing()
+        options = {"external": True} if in_graph else {}  # so that each replay records it anew
+        event = torch.cuda.Event(enable_timing=True, **options)
+        event.record()
+        return event
 
     def settle(self) -> None:
-        """Wait for the device and read the events; no effect on a CPU."""
-        if self._open:
+        """Add up the marks; on CUDA wait for the device."""
+        if self._cuda and (self.marks or self.replays):
             torch.cuda.synchronize()
-            for name, start, end in self._open:
-                self.add(name, start.elapsed_time(end) / 1000.0)
-            self._open.clear()
+        for marks, times in (*((one, 1) for one in self.marks), (self.replayed, self.replays)):
+            for (_, before), (part, after) in pairwise(marks):
+                spent = before.elapsed_time(after) / 1000 if self._cuda else after - before
+                self.seconds[part] += spent * times
+        self.marks, self.replays = [], 0
 
-    def add(self, name: str, seconds: float) -> None:
-        self._seconds[name] += seconds
-
-    def seconds(self, *names: str) -> float:
-        """Seconds of these parts together, as of the last `settle()`."""
-        return sum(self._seconds[name] for name in names)
-
-    def state_dict(self) -> dict[str, float]:
-        return dict(self._seconds)
-
-    def load_state_dict(self, seconds: Mapping[str, float]) -> None:
-        self._seconds = {part: seconds.get(part, 0.0) for part in PARTS}
+    def training(self) -> float:
+        """Seconds of training, as of the last `settle()`."""
+        return sum(self.seconds[part] for part in TRAINING_PARTS)
 
 
-class WeightsWatch(Kept):
+class WeightsWatch:
     """Warns once when exp(H(p)) < 1.05 for a tenth of the `iterations` on end, with the same domain
     on top, and says which λ would help."""
 
@@ -179,8 +122,8 @@ class WeightsWatch(Kept):
         if not few:
             return
         self.length += 1
-        for k, loss in enumerate(row.batch_losses):
-            if not math.isnan(loss):  # NaN: the domain was not drawn
+        for k, loss in enumerate(row.losses):
+            if not math.isnan(loss):
                 self.loss_sums[k] += loss
                 self.losses_seen[k] += 1
         if self.length >= self._needed:
@@ -202,6 +145,13 @@ class WeightsWatch(Kept):
         if lam is None or lam <= getattr(self._adversary, "lam", 0.0):  # p answers older losses
             return text
         return f"{text}; at these losses method.lam={_rounded_up(lam)} keeps every domain in play"
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.kept}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for name in self.kept:
+            setattr(self, name, state[name])
 
 
 def _rounded_up(lam: float) -> str:

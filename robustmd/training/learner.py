@@ -1,15 +1,17 @@
-"""What training changes: model, optimizer, adversary and what is kept about them."""
+"""What training changes: model, optimizer, adversary, and the averages of the model."""
 
 from __future__ import annotations
 
 import copy
 import functools
+import inspect
+import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim.swa_utils import update_bn
 
@@ -17,201 +19,181 @@ from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
 from robustmd.backbones import build_backbone, head_of
 from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
-from robustmd.config import settings
-from robustmd.domains.domain import DomainSet
+from robustmd.config.settings import OPTIMIZERS, Config, Training
+from robustmd.errors import UserError
 from robustmd.losses import cross_entropy
 from robustmd.methods import build_adversary
 from robustmd.registry import LOSSES, METHODS, BackboneFacts, MethodFacts
-from robustmd.training.batches import content_hash, torch_seed
-from robustmd.training.optimizers import Factor, begin_state, build_optimizer, schedule
-from robustmd.training.ranks import here
+from robustmd.training.data import torch_seed
 
-LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # outputs, labels -> [n]
+Loss = Callable[[Tensor, Tensor], Tensor]  # outputs [n, C], labels -> [n]
 
 
-@dataclass
-class Learner:
-    """All that an iteration changes. With the seed, it is all that a run needs to go on.
+class Learner(nn.Module):
+    """All that an iteration changes. Its state is one `state_dict`, beside the optimizer's.
 
-    `factor` is the schedule of the optimizer's learning rates; `clip_norm` the largest norm of a
-    gradient; `regret` measures the adversary's regret, for the methods that have one; `average` is
-    the mean of the iterates, for the methods that return it, or their moving average, where it is
-    asked for; `logits` is the model as it computes in `precision` (fp32, tf32 or bf16); `notes` are
-    lines about the weights that it began with; `loss` is what batches train on.
+    model; adversary; average: the mean of the iterates, for the methods that return it, or their
+    moving average, where `training.ema` asks for it; regret: the adversary's, for methods that have
+    one; loss: what batches train on; notes: lines about the weights that the model begins with.
     """
 
-    model: nn.Module
-    optimizer: torch.optim.Optimizer
-    adversary: Adversary
-    factor: Factor = lambda t: 1.0
-    clip_norm: float | None = None
-    regret: RegretMeter | None = None
-    average: IterateAverage | None = None
-    precision: str = "fp32"
-    notes: Sequence[str] = ()
-    loss: LossFunction = cross_entropy
-    iteration: int = 0  # iterations done
-    measured: int = -1  # the last iteration after which the model was measured
+    def __init__(
+        self,
+        config: Config,
+        facts: BackboneFacts,
+        sizes: Sequence[int],
+        device: torch.device,
+        weights: WeightsFile | None = None,
+    ) -> None:
+        """sizes: n_k [K], the images that each domain trains on. Raises UserError."""
+        super().__init__()
+        training = config.training
+        # Initial weights are drawn on the host, so that they are the same on every device.
+        torch.manual_seed(torch_seed(config.seed, "initial weights"))
+        model = build_backbone(config.backbone, facts)
+        self.notes = [load_weights(model, weights, config.backbone, facts)] if weights else []
+        self.model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        method = MethodFacts(len(sizes), training.iterations, sizes)
+        self.adversary: Adversary = build_adversary(config.method, method).to(device)
+        head = head_of(config.backbone, facts) if training.head_learning_rate is not None else None
+        self.optimizer = build_optimizer(self.model, training, device, head)
+        self.rates = [float(group["lr"]) for group in self.optimizer.param_groups]
+        self.schedule, self.clip_norm = schedule(training), training.clip_norm
+        self.regret = RegretMeter.of(self.adversary) if self.adversary.has_regret else None
+        averages = METHODS.flag(config.method.name, "averages") or training.ema is not None
+        self.average = Average(self.model, training.ema) if averages else None
+        self.loss: Loss = LOSSES[training.loss].of
+        if training.label_smoothing:
+            self.loss = functools.partial(cross_entropy, smoothing=training.label_smoothing)
+        self.precision, self.entrance = config.runtime.precision, ""
 
-    def __post_init__(self) -> None:
-        self.enter_at("")
-        self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
-        begin_state(self.optimizer)
-        self._set_rates()
+    def entered(self, model: nn.Module) -> nn.Module:
+        """The part of the model that examples go into: its head, where they are features."""
+        return model.get_submodule(self.entrance) if self.entrance else model
 
-    def enter_at(self, part: str) -> None:
-        """Let examples go into that part of the model from now on, by name: into its head, where
-        they are features; "": into the whole."""
-        self.entrance = part
-        self.logits = self.in_precision(self.model)
-        self.training_logits = self.logits
+    def logits(self, images: Tensor, model: nn.Module | None = None) -> Tensor:
+        """float32 [n, C], of the model or of its average."""
+        return self.computed(self.entered(self.model if model is None else model), images)
 
-    def compile(self) -> None:
-        """Train with `torch.compile`d passes from now on; measurements stay as they are."""
-        self.training_logits = InPrecision(torch.compile(self.logits.model), self.precision)  # type: ignore[arg-type]
+    def computed(self, part: nn.Module, images: Tensor) -> Tensor:
+        """What the part gives, in the run's precision, as float32."""
+        return computed(part, images, self.precision)
 
-    def in_precision(self, model: nn.Module) -> InPrecision:
-        """A model, this one or its average, as the run computes it, from where examples enter."""
-        return InPrecision(model.get_submodule(self.entrance), self.precision)
-
-    def count_average(self) -> None:
-        """Count W_t in the mean, where there is one; before the step to W_{t+1}."""
+    def begin(self, iteration: int) -> None:
+        """What the host does before an iteration: its learning rates, and W_t in the mean."""
         if self.average is not None and self.average.decay is None:
-            self.average.include(self.model, 1.0 / (self.iteration + 1))
+            self.average.include(self.model, 1.0 / (iteration + 1))
+        factor = self.schedule(iteration)
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            if isinstance(group["lr"], Tensor):  # on the device: a CUDA graph reads it there
+                group["lr"].fill_(rate * factor)
+            else:
+                group["lr"] = rate * factor
 
-    def step(self, loss: torch.Tensor) -> None:
-        """W_{t+1}: the optimizer's step down `loss`, over all processes, which a graph can hold."""
+    def descend(self, loss: Tensor) -> None:
+        """W_t -> W_{t+1}, down the gradient of `loss`, a scalar; a moving average with it."""
         self.optimizer.zero_grad()
         loss.backward()
-        here().sum_gradients(self.model)
         if self.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
         self.optimizer.step()
         if self.average is not None and self.average.decay is not None:
             self.average.include(self.model, 1.0 - self.average.decay)
 
-    def advance(self) -> None:
-        """The next iteration, with its learning rates; no host-device sync."""
-        self.iteration += 1
-        self._set_rates()
+    def answer(self, losses: Tensor, present: Tensor | None) -> None:
+        """p_t -> p_{t+1}, from f̂ᵗ [K]; present: bool [K], None: all are."""
+        play = self.adversary.update(losses, present)
+        if self.regret is not None:
+            self.regret.update(play)
 
-    def _set_rates(self) -> None:
-        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
-            now = rate * self.factor(self.iteration)
-            if isinstance(group["lr"], torch.Tensor):  # on the device: captured steps read it there
-                group["lr"].fill_(now)
-            else:
-                group["lr"] = now
+    def load_optimizer(self, state: Mapping[str, Any]) -> None:
+        """Its state; what the settings say, as learning rates, is not taken from there."""
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state["state"], "param_groups": groups})
 
-    def state_dict(self) -> dict[str, Any]:
-        """What changes while it runs, the same keys and shapes at any iteration."""
-        return {
-            "iteration": self.iteration,
-            "measured": self.measured,
-            "optimizer": {"state": dict(enumerate(map(dict, self._optimizer_states)))},
-            **{name: part.state_dict() for name, part in self._parts.items()},
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from there, in place. What the settings say, as learning rates, is not taken from
-        `state`."""
-        self.iteration, self.measured = state["iteration"], state["measured"]
-        for name, part in self._parts.items():
-            part.load_state_dict(state[name])
-        for i, mine in enumerate(self._optimizer_states):
-            for name, value in mine.items():
-                value.copy_(state["optimizer"]["state"][i][name])
-        self._set_rates()
-
-    @property
-    def _optimizer_states(self) -> list[dict[str, torch.Tensor]]:
-        parameters = (p for group in self.optimizer.param_groups for p in group["params"])
-        return [self.optimizer.state[p] for p in parameters if self.optimizer.state.get(p)]
-
-    @property
-    def _parts(self) -> dict[str, nn.Module]:
-        parts = {
-            "model": self.model,
-            "adversary": self.adversary,
-            "regret": self.regret,
-            "average": self.average,
-        }
-        return {name: part for name, part in parts.items() if part is not None}
-
-    def parameters(self) -> int:
+    def trained_numbers(self) -> int:
         """How many numbers training changes."""
         return sum(p.numel() for p in self.model.parameters() if p.requires_grad)
 
-    def weights_hash(self) -> str:
-        """Hash of the model's weights as they are."""
-        return content_hash(*(p.detach().cpu().numpy() for p in self.model.parameters()))
+
+def computed(model: nn.Module, images: Tensor, precision: str) -> Tensor:
+    """What the model gives, float32 [n, C]. Weights stay float32: with bf16 autocast rounds them
+    for each product."""
+    if precision != "bf16":
+        return model(images).float()  # type: ignore[no-any-return]
+    with torch.autocast(images.device.type, torch.bfloat16):
+        return model(images).float()  # type: ignore[no-any-return]
 
 
-def build_learner(
-    config: settings.Config,
-    domains: DomainSet,
-    num_trained: int,
-    device: torch.device,
-    sizes: Sequence[int] | None = None,
-    weights: WeightsFile | None = None,
-) -> Learner:
-    """The learner as it is before the first iteration: the same initial weights on every device.
+def build_optimizer(
+    model: nn.Module, training: Training, device: torch.device, head: str | None = None
+) -> torch.optim.Optimizer:
+    """torch's optimizer of that name, over the parameters that train, those of the layers `head` at
+    `training.head_learning_rate`.
 
-    num_trained: K, the domains that train; sizes: n_k, how many images each of them trains on;
-    weights: the file that the model begins with.
+    It is fused where torch has it so. On CUDA it reads η and counts steps on the device, so that a
+    graph can hold it. Raises UserError: no parameter trains.
     """
-    torch.manual_seed(torch_seed(config.seed, "initial weights"))  # on the host, for any device
-    of_data = BackboneFacts.of(domains)
-    model = build_backbone(config.backbone, of_data)
-    notes = [load_weights(model, weights, config.backbone, of_data)] if weights else []
-    model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    training, method = config.training, config.method
-    facts = MethodFacts(num_trained, training.iterations, sizes)
-    adversary = build_adversary(method, facts).to(device)
-    own_rate = training.head_learning_rate is not None
-    head = head_of(config.backbone, of_data) if own_rate else None
-    averages = METHODS.flag(method.name, "averages") or training.ema is not None
-    return Learner(
-        model,
-        build_optimizer(model, training, device, head),
-        adversary,
-        schedule(training),
-        training.clip_norm,
-        RegretMeter.of(adversary) if adversary.has_regret else None,
-        IterateAverage(model, training.ema) if averages else None,
-        config.runtime.precision,
-        notes,
-        training_loss(training),
-    )
+    kinds = {name.lower(): one for name, one in vars(torch.optim).items() if isinstance(one, type)}
+    kind, own = kinds[training.optimizer], OPTIMIZERS[training.optimizer]
+    on_cuda, accepted = device.type == "cuda", inspect.signature(kind).parameters
+    options: dict[str, Any] = {}
+    if "fused" in accepted and (on_cuda or training.optimizer != "sgd"):  # sgd's rounding stays
+        options["fused"] = True
+    if "capturable" in accepted and on_cuda:
+        options["capturable"] = True
+    if own == "momentum":
+        options["momentum"] = training.momentum
+    elif own == "betas" and training.betas is not None:
+        options["betas"] = tuple(training.betas)
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            own_rate = training.head_learning_rate if name.startswith(f"{head}.") else None
+            rate = training.learning_rate if own_rate is None else own_rate
+            decay = training.weight_decay if training.decay_all or parameter.ndim > 1 else 0.0
+            groups.setdefault((rate, decay), []).append(parameter)
+    if not groups:
+        raise UserError("no parameter of the model is trained: none has requires_grad=True")
+    described = [
+        {
+            "params": parameters,
+            "lr": torch.tensor(rate, device=device) if on_cuda else rate,
+            "weight_decay": decay,
+        }
+        for (rate, decay), parameters in groups.items()
+    ]
+    return kind(described, **options)  # type: ignore[no-any-return]
 
 
-def training_loss(training: settings.Training) -> LossFunction:
-    """`training.loss`, with what batches alone have of it."""
-    if training.label_smoothing:
-        return functools.partial(cross_entropy, smoothing=training.label_smoothing)
-    return LOSSES[training.loss].of
+def schedule(training: Training) -> Callable[[int], float]:
+    """η_t/η of iteration t = 0, …, T − 1.
+
+    In a warm-up of w iterations it is (t + 1)/w. After it, with s = (t − w)/(T − w): `constant` 1,
+    `linear` 1 − s, `cosine` (1 + cos(π s))/2, `step` γ to the power of how many milestones t has
+    reached.
+    """
+    warmup, total = training.warmup, training.iterations
+    span = total - warmup
+
+    def done(t: int) -> int:
+        return min(t, total) - warmup
+
+    factors: Mapping[str, Callable[[int], float]] = {
+        "constant": lambda t: 1.0,
+        "linear": lambda t: 1.0 - done(t) / span,
+        "cosine": lambda t: 0.5 * (1.0 + math.cos(math.pi * done(t) / span)),
+        "step": lambda t: training.gamma ** bisect_right(training.milestones, t),
+    }
+    after = factors[training.schedule]
+    return lambda t: (t + 1) / warmup if t < warmup else after(t)
 
 
-class InPrecision(nn.Module):
-    """A model that computes in fp32, tf32 or bf16 (see `records.set_up`), answering in float32. Its
-    weights stay float32; with bf16 autocast rounds them for each product."""
-
-    def __init__(self, model: nn.Module, precision: str) -> None:
-        super().__init__()
-        self.model, self.precision = model, precision
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits, float32 [n, C], of images float32 [n, 3, H, W]."""
-        bf16 = self.precision == "bf16"
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=bf16):
-            return self.model(images).float()  # type: ignore[no-any-return]
-
-
-class IterateAverage(nn.Module):
+class Average(nn.Module):
     """The mean of a model's weights over the iterations, its first ones not among them; with
     `decay`, a moving average, which begins at these."""
 
-    def __init__(self, model: nn.Module, decay: float | None = None) -> None:
+    def __init__(self, model: nn.Module, decay: float | None) -> None:
         super().__init__()
         self.decay = decay
         self.model = copy.deepcopy(model).requires_grad_(False)
@@ -222,8 +204,12 @@ class IterateAverage(nn.Module):
         for mean, now in zip(self.model.parameters(), model.parameters(), strict=True):
             mean.lerp_(now, share)
 
-    def ready(self, batches: Iterable[torch.Tensor]) -> nn.Module:
-        """The averaged model, batch-norm statistics estimated on the batches unless frozen."""
+    @torch.no_grad()
+    def ready(self, model: nn.Module, batches: Iterable[Tensor]) -> nn.Module:
+        """The averaged model with the buffers that `model` has now; batch-norm statistics are
+        estimated on the batches, unless they are frozen."""
+        for mean, now in zip(self.model.buffers(), model.buffers(), strict=True):
+            mean.copy_(now)
         if all(m.training for m in self.model.modules() if isinstance(m, _BatchNorm)):
             update_bn(batches, self.model)
         return self.model

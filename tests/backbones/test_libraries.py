@@ -16,7 +16,7 @@ from robustmd.config.settings import as_dict
 from robustmd.config.validation import settled, validate
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
-from robustmd.training.pixels import normalised
+from robustmd.training.data import normalised
 
 IMAGENET_MEAN, IMAGENET_STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 HEADS = {  # a small member of each of torchvision's families, and where its classes are

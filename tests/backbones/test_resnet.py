@@ -10,8 +10,8 @@ from torchvision.models import resnet18
 from robustmd.backbones import build_backbone
 from robustmd.backbones.resnet18 import IMAGENET_MEAN, IMAGENET_STD
 from robustmd.registry import BACKBONES, BackboneFacts
+from robustmd.training.data import normalised
 from robustmd.training.learner import IterateAverage
-from robustmd.training.pixels import normalised
 
 
 def ResNet18(classes: int) -> nn.Module:  # noqa: N802

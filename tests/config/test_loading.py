@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robustmd.config.loading import with_own_labels, with_test_notes
-from robustmd.domains.domain import Domain, DomainSet, Examples
+from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 
 CLASSES = ("cat", "dog", "bird")
@@ -14,12 +14,15 @@ Counts = tuple[int, ...]  # images of class 0, 1, …
 def data_of(**domains: tuple[Counts, Counts]) -> DomainSet:
     """Domains with so many training and test images of each class."""
 
-    def examples(counts: Counts) -> Examples:
+    def arrays(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
         labels = np.repeat(np.arange(len(counts)), counts)
-        return Examples(np.zeros((len(labels), 8, 8, 3), np.uint8), labels.astype(np.int64))
+        return np.zeros((len(labels), 8, 8, 3), np.uint8), labels
 
-    made = tuple(Domain(name, *map(examples, splits)) for name, splits in domains.items())
-    return DomainSet("folder", made, CLASSES, "f" * 64)
+    splits = {
+        name: [array for counts in pair for array in arrays(counts)]
+        for name, pair in domains.items()
+    }
+    return DomainSet.from_tensors(splits, name="folder", classes=CLASSES)
 
 
 def noted(data: DomainSet, *trained: str) -> list[str]:

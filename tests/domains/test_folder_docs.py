@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from robustmd.data_sets.folder import Folder, load
+from robustmd.domains.folder import Folder, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text("utf-8")
 
@@ -40,7 +40,7 @@ def test_its_manifest_is_read(tmp_path):
     assert (data.names, data.classes) == (("photo", "sketch"), ("cat", "dog"))
 
 
-@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen", "shares"])
+@pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen"])
 def test_its_defaults_are_the_schemas(key):
     default = dataclasses.asdict(Folder())[key]
     row = re.search(rf"^\| `data.{key}` \| `?(\S+?)`? \|", PAGE, re.MULTILINE)

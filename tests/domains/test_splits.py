@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from robustmd.domains import Domain, DomainSet, Examples, Views
-from robustmd.domains.examples import seeded_split
+from robustmd.domains import Domain, DomainSet, Split, Views
+from robustmd.domains.domain_set import seeded_split
 from robustmd.errors import UserError
 
 
@@ -34,15 +34,16 @@ def test_moves_the_share_and_loses_nothing(data):
         count = len(before.train)
         assert len(after.val) == round(0.2 * count)
         rows = np.concatenate([after.train.rows, after.val.rows])
-        assert np.array_equal(np.sort(rows), np.arange(count))
-        assert np.array_equal(after.val.targets, before.train.labels[after.val.rows])
+        assert np.array_equal(np.sort(rows), before.train.rows)
+        assert np.array_equal(after.val.targets, data.targets[after.val.rows])
         assert after.test is before.test
+        assert [*after.splits] == ["train", "val", "test"]
 
 
 def test_choice_depends_on_the_seed_and_the_domains_name_alone(data):
     alone = DomainSet("alone", (data["b"],), data.classes, "0" * 64)
     rows, same, other = (
-        of.with_validation(0.2, seed)["b"].val.rows
+        of.with_validation(0.2, seed)["b"].val.rows - of["b"].train.first
         for of, seed in ((data, 3), (alone, 3), (data, 4))
     )
     assert np.array_equal(rows, same)
@@ -51,9 +52,11 @@ def test_choice_depends_on_the_seed_and_the_domains_name_alone(data):
 
 def test_whole_images_are_held_out_and_seen_as_test_images_are():
     views = Views(("identity", "rotate_45"), crop=3, sigma=2.0)
-    train = Examples(images(10), np.zeros(10, np.int64), views=views)
-    test = Examples(images(4), np.zeros(4, np.int64), views=Views(crop=3))
-    held = Domain("a", train, test).with_validation(0.3, np.random.default_rng(0))
+    arrays = images(14), np.zeros(14, np.int64)
+    train = Split(*arrays, np.arange(10), views)
+    test = Split(*arrays, np.arange(10, 14), Views(crop=3))
+    domain = Domain("a", {"train": train, "test": test})
+    held = domain.with_validation(0.3, np.random.default_rng(0))
     assert held.val.views == Views(crop=3, sigma=2.0)
     assert held.train.views == views
     assert (len(held.train), len(held.val)) == (14, 3)

@@ -7,7 +7,7 @@ from PIL import Image
 from refusals import refused
 
 from robustmd.domains import DomainSet
-from robustmd.training.pixels import normalised
+from robustmd.training.data import normalised
 
 NHWC = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 3), dtype=np.uint8)
 SEQUENCES = np.random.default_rng(0).normal(size=(5, 4, 2))
@@ -84,6 +84,7 @@ def test_features_and_tokens_are_given_as_they_are(x, features, dtype, words):
     images = data["a"].train.images
     assert images.dtype == dtype
     assert np.array_equal(normalised(torch.from_numpy(images)), np.asarray(x).astype(dtype))
+    assert data.image_size == (1, *np.shape(x)[1:])
     assert repr(data).splitlines()[0].endswith(f"1 domains, 3 classes, {words}")
 
 

@@ -10,7 +10,8 @@ from rich.console import Console
 from tiny import composed_into, synthetic_domains
 
 from robustmd.errors import UserError
-from robustmd.training import evaluation, reproduction, session
+from robustmd.training import evaluate as evaluation
+from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module
 from robustmd.training.run import Outcome
 
@@ -27,7 +28,7 @@ def train() -> Iterator[Train]:
         return run_module.run(config, Console(file=io.StringIO()), [*SETTINGS, *overrides])
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (run_module, evaluation, reproduction):
+        for module in (plan_module, evaluation):
             patch.setattr(module, "load_domains", lambda config, say: domains)
         yield go
 
@@ -58,7 +59,7 @@ def cut_off(train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     outputs = tmp_path_factory.mktemp("cut_off") / "outputs"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session.Session, "_finish", dying)
+        patch.setattr(run_module.Run, "finish", dying)
         with pytest.raises(Killed):
             train(outputs, "method=opt")
     (directory,) = outputs.glob("*/*/*/seed=0")

@@ -21,10 +21,10 @@ from faults.tries import Case, attempt, differences
 from tiny import synthetic_domains
 
 from robustmd.config.composing import publish
-from robustmd.data_sets.digits_mini import DigitsMini
+from robustmd.domains.digits_mini import DigitsMini
 from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
-from robustmd.training import run as run_module
+from robustmd.training import plan as plan_module
 
 METHODS = ("even", "opt", "ot", "kl", "minimax", "oracle")
 
@@ -43,7 +43,7 @@ def main() -> int:
         domains = synthetic_domains()
     else:
         domains = DigitsMini().load(DataFacts(folder.joinpath, lambda _: None))
-    run_module.load_domains = lambda config, say: domains  # once for all processes
+    plan_module.load_domains = lambda config, say: domains  # once for all processes
     record = kill_runs(folder, given.kills, given.per_run, random.Random(given.seed))
     print(json.dumps(record, indent=1))
     return 1 if record["faults"] else 0

@@ -17,7 +17,7 @@ from faults.tries import differences
 
 from robustmd.runs import files
 from robustmd.runs.listing import list_runs
-from robustmd.training import session
+from robustmd.training.run import Run
 
 
 def checkpoint_size(cut_off: Path) -> int:
@@ -91,15 +91,15 @@ def test_a_folder_that_cannot_be_written_any_more(
     happens: Callable[[Path, pytest.MonkeyPatch], None],
     words: str,
 ) -> None:
-    outputs, measure = tmp_path / "outputs", session.Session._measure
+    outputs, measure = tmp_path / "outputs", Run.measure
 
-    def under_way(self: session.Session) -> None:
-        if self.learner.iteration == 12:
+    def under_way(self: Run) -> None:
+        if self.iteration == 12:
             happens(outputs, patch)
         measure(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(session.Session, "_measure", under_way)
+        patch.setattr(Run, "measure", under_way)
         assert words in refused(train, outputs)
     assert outputs.exists() == ("Read" in words)  # nothing half is left in the place of one removed
     assert differences(train(outputs, "method=opt").directory, finished) == []

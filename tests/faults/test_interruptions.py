@@ -17,7 +17,8 @@ from robustmd.commands import train as command
 from robustmd.config.typed import literal, typed_from_file
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
-from robustmd.training import console, run, session
+from robustmd.training import plan, progress
+from robustmd.training import run as run_module
 
 CODES = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129, "SIGUSR1": 143, "SIGUSR2": 143}
 CODES["SIGXCPU"] = 152
@@ -39,15 +40,15 @@ def test_a_signal_ends_the_iteration_and_the_run_goes_on(
 def test_a_signal_while_it_finishes_ends_the_sweep_and_not_the_run(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = after_signals(session.Session._finish, signal.SIGTERM)
-    monkeypatch.setattr(session.Session, "_finish", finish)
+    finish = after_signals(run_module.Run.finish, signal.SIGTERM)
+    monkeypatch.setattr(run_module.Run, "finish", finish)
     outcome = train(tmp_path)
     assert (outcome.status, outcome.exit_code, outcome.stop_code) == ("finished", 0, 143)
 
 
 @pytest.mark.parametrize(
     ("phase", "iteration"),
-    [("build_learner", 0), ("ready_iteration", 0), ("measure", 0), ("checkpoints.save", 3)],
+    [("Learner", 0), ("batch_notes", 0), ("measure", 0), ("checkpoints.save", 3)],
 )
 def test_a_signal_in_any_phase_of_a_run_leaves_a_checkpoint(
     train: Train,
@@ -58,7 +59,7 @@ def test_a_signal_in_any_phase_of_a_run_leaves_a_checkpoint(
     iteration: int,
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(f"robustmd.training.session.{phase}", signalling(phase))
+        patch.setattr(f"robustmd.training.run.{phase}", signalling(phase))
         outcome = train(tmp_path, "method=opt")
     assert (outcome.status, outcome.exit_code) == ("interrupted", 143)
     assert f"iteration {iteration};" in outcome.message
@@ -68,8 +69,8 @@ def test_a_signal_in_any_phase_of_a_run_leaves_a_checkpoint(
 
 
 def signalling(name: str) -> Any:
-    """A function of the session's that is sent SIGTERM, and SIGUSR1 after it."""
-    return after_signals(attrgetter(name)(session), signal.SIGTERM, signal.SIGUSR1)
+    """A function of the run's that is sent SIGTERM, and SIGUSR1 after it."""
+    return after_signals(attrgetter(name)(run_module), signal.SIGTERM, signal.SIGUSR1)
 
 
 def after_signals(function: Any, *numbers: int) -> Any:
@@ -88,7 +89,7 @@ def test_a_signal_while_data_is_made_ready_ends_it_at_once(
         os.kill(os.getpid(), signal.SIGHUP)
         raise AssertionError("went on")
 
-    monkeypatch.setattr(run, "load_domains", waiting)
+    monkeypatch.setattr(plan, "load_domains", waiting)
     outcome = train(tmp_path / "outputs")
     assert (outcome.status, outcome.exit_code) == ("interrupted", 129)
     assert outcome.message == "stopped by SIGHUP before training; the same command goes on"
@@ -100,7 +101,8 @@ def test_an_ignored_sighup_stays_ignored_and_every_handler_comes_back(
 ) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        monkeypatch.setattr(session, "measure", after_signals(session.measure, signal.SIGHUP))
+        hung_up = after_signals(run_module.measure, signal.SIGHUP)
+        monkeypatch.setattr(run_module, "measure", hung_up)
         assert train(tmp_path).status == "finished"
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
         assert signal.getsignal(signal.SIGXCPU) == signal.SIG_DFL
@@ -112,12 +114,12 @@ def test_a_second_ctrl_c_does_not_wait_and_one_passed_on_twice_is_one(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter((0.0, 0.5, 3.0))
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock, 3.0))
-    request = console.StopRequest()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock, 3.0))
+    request = progress.StopRequest()
     with request:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(console.Interrupted, match="stopped by SIGINT"):
+        with pytest.raises(progress.Interrupted, match="stopped by SIGINT"):
             request.check()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
@@ -131,7 +133,7 @@ def test_every_resumption_stays_noted(
     here = (run / "environment.json").read_text()
     with_keys(run / "environment.json", device="cuda")
     with monkeypatch.context() as patch:
-        patch.setattr(session, "ready_iteration", signalling("ready_iteration"))
+        patch.setattr(run_module, "batch_notes", signalling("batch_notes"))
         assert train(tmp_path / "outputs", "method=opt").status == "interrupted"
     (run / "environment.json").write_text(here)
     train(tmp_path / "outputs", "method=opt")
@@ -152,7 +154,7 @@ def test_checkpoints_come_by_the_clock_too(
 
     monkeypatch.setattr(checkpoints, "save", noting)
     ticks = iter(range(10**6))
-    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr(run_module.time, "monotonic", lambda: float(next(ticks)))
     train(tmp_path, "checkpoint.every=1000", "checkpoint.seconds=5")
     assert len(saved) > 3
     saved.clear()

@@ -54,7 +54,7 @@ def arrays_of(domains: DomainSet) -> dict[str, dict[str, tuple[np.ndarray, np.nd
     """
     return {
         domain.name: {
-            split: (e.images[e.stored_rows], e.targets) for split, e in domain.splits.items()
+            split: (e.images, e.targets) for split, e in domain.splits.items()
         }
         for domain in domains
     }

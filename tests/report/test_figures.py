@@ -10,7 +10,6 @@ import pytest
 from inside import assert_inside
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from PIL import Image
 
 from robustmd.report.aggregate import sections
 from robustmd.report.content import report_on
@@ -195,7 +194,7 @@ def test_no_text_lies_on_another_or_is_cut_off(outputs, tree):
 EVERY = {
     3: "worst_case_training_loss worst_case_training_loss_together paired_differences static_front "
     "discrepancy best_and_worst_training_loss weights effective_domains drift lambda_worst "
-    "lambda_curves regret running_time examples",
+    "lambda_curves regret running_time",
     2: "static_front",
     9: "domains domain_losses weights discrepancy static_front",
 }
@@ -206,7 +205,6 @@ def unlike(outputs, count):
     method that fits its domains to a loss of 0."""
     domains = [f"d{k}" for k in range(count)]
     extra = {"seconds": SECONDS, "regret": {"measured": 0.01, "bound": 0.2, "mu": 1.0}}
-    extra["licences"] = dict.fromkeys(domains, "CC BY 4.0")
     priors = [[float(k == place) for k in range(count)] for place in range(2)]
     rows = [("even", {"prior": prior}) for prior in [None, *priors]]
     rows += [("opt", {"lam": lam}) for lam in (0.01, 1.0)]
@@ -223,7 +221,6 @@ def unlike(outputs, count):
             first = dict.fromkeys(domains, 1 / count)
             last = {name: float(k == seed) for k, name in enumerate(domains)}
             weights_of(path, [(1, first), (90, first if method == "even" else last)])
-            Image.new("RGB", (64, 32), "red").save(path / "examples.png")
 
 
 @pytest.mark.parametrize(("count", "spread"), [(3, "ci95"), (2, "ci95"), (9, "std")])
@@ -282,21 +279,3 @@ def test_the_figures_are_the_same_bytes_again(outputs):
             content = image_bytes(first, kind)
             assert content.startswith(mark)
             assert content == image_bytes(second, kind)
-
-
-@pytest.mark.parametrize(
-    ("licence", "left_out"), [("CC BY-SA 3.0", None), ("non-commercial use only", "b")]
-)
-def test_examples_are_of_domains_whose_licence_allows_it(outputs, licence, left_out):
-    path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": licence}})
-    Image.new("RGB", (64, 32), "red").save(path / "examples.png")  # the run left b out
-    caption = drawn_of(outputs)["examples"].caption
-    assert ("Left out for their licence: b." in caption) == (left_out == "b")
-    (path / "examples.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
-    assert "examples" not in drawn_of(outputs)
-
-
-def test_no_examples_where_no_licence_allows_any(outputs):
-    path = outputs.run(extra={"licences": "research"})
-    Image.new("RGB", (64, 32), "red").save(path / "examples.png")
-    assert "examples" not in drawn_of(outputs)

@@ -1,20 +1,16 @@
 """index.html: one file that is whole, right for anybody's names, and works in a browser."""
 
-import base64
 import html
 import json
 import re
 from html.parser import HTMLParser
-from io import BytesIO
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from robustmd.errors import UserError
-from robustmd.report import figures, page
-from robustmd.report.figures import examples
+from robustmd.report import page
 from robustmd.report.page import policy
 from robustmd.report.renderers import html_templates, markdown_templates
 from robustmd.report.report import write_report
@@ -106,17 +102,6 @@ def test_every_figure_is_drawn_and_described(report):
     assert page.all("img") == []
 
 
-def test_a_picture_is_an_image_in_the_page(outputs, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "FIGURES", (examples.draw,))
-    path = outputs.run(extra={"licences": {"a": "CC BY 4.0", "b": "CC BY 4.0"}})
-    Image.new("RGB", (20, 10)).save(path / "examples.png")
-    text = write_report(outputs.root, tmp_path / "report").html.read_text("utf-8")
-    (image,) = Page(text).all("img")
-    head, _, data = image["src"].partition(",")
-    assert (head, image["alt"]) == ("data:image/png;base64", "Example images of a, b.")
-    Image.open(BytesIO(base64.b64decode(data, validate=True))).load()
-
-
 def test_every_run_opens_to_its_curves_config_and_log(report):
     text = report.read_text("utf-8")
     runs = re.findall(r'<details class="run".*?</details>', text, re.DOTALL)
@@ -188,13 +173,6 @@ def test_worst_columns_first_and_headings_sort(report):
     headings = re.findall(r"<th[^>]*><button type=\"button\">([^<]*)</button></th>", text)
     tested = ["worst acc_te", "a acc_te", "b acc_te", "mean acc_te"]
     assert headings[:8] == ["method", *tested, "n", "cfg", "worst acc_tr"]
-
-
-def test_the_licences_are_printed(outputs, written):
-    outputs.run(extra={"licences": {"a": "research", "b": "non-commercial use only"}})
-    text = written().html.read_text("utf-8")
-    said = "non-commercial use only: b; no example images: it does not let them be shown"
-    assert f"<li>{said}</li>" in text
 
 
 @pytest.mark.parametrize(

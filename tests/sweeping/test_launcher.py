@@ -12,7 +12,7 @@ from jobs_of_workers import Runs
 from robustmd.console import make_console
 from robustmd.sweeping.picture import LivePicture
 from robustmd.sweeping.plugins.launcher import _Sweep
-from robustmd.training.console import RunProgress
+from robustmd.training.progress import RunProgress
 
 
 class Hours:

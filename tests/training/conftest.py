@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 from tiny import assert_same_rows, composed_into, signalled_at, summary, synthetic_domains
 
-from robustmd.domains.domain import DomainSet
-from robustmd.training import evaluation
+from robustmd.domains import DomainSet
+from robustmd.training import evaluate as evaluation
+from robustmd.training import plan as plan_module
 from robustmd.training import run as run_module
 
 SMALL = (
@@ -37,7 +38,7 @@ def train(
     """Trains with overrides, into tmp_path, on other `data` from then on; returns the outcome."""
 
     def load(found: DomainSet) -> None:
-        for module in (run_module, evaluation):
+        for module in (plan_module, evaluation):
             monkeypatch.setattr(module, "load_domains", lambda config, say: found)
 
     def go(

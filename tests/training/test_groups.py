@@ -2,26 +2,17 @@
 
 import io
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from rich.console import Console
-from tiny import composed, rows, signalled_at, summary, synthetic_domains
-from torch.nn.functional import cross_entropy
+from tiny import composed, rows, summary
 
-from robustmd.config.validation import settled, validate
-from robustmd.errors import UserError
 from robustmd.report import report
 from robustmd.report.report import write_report
 from robustmd.training import run as run_module
-from robustmd.training.batches import BatchStream
-from robustmd.training.loop import Steps
-from robustmd.training.pool import TrainingPool, resident_splits
 
 SIZES = {  # training images; a twentieth of Waterbirds'
     ("landbird", "land"): 175,
@@ -29,7 +20,6 @@ SIZES = {  # training images; a twentieth of Waterbirds'
     ("waterbird", "land"): 3,
     ("waterbird", "water"): 53,
 }
-BY_SIZE = "erm data.shares=size"
 NAMES = ["+".join(group) for group in SIZES]
 METHODS = ("erm", "groupdro method.adjustment=0", "groupdro method.adjustment=3", "opt")
 
@@ -72,8 +62,8 @@ def train(manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 @pytest.fixture(scope="module")
 def outputs(train: Callable[..., Path]) -> dict[str, Path]:
-    """The directories of one run of each of `METHODS`, and of erm by size."""
-    return {method: train(method) for method in (*METHODS, BY_SIZE)}
+    """The directories of one run of each of `METHODS`."""
+    return {method: train(method) for method in METHODS}
 
 
 def test_every_method_trains_on_groups_of_one_class_each(outputs: dict[str, Path]) -> None:
@@ -112,66 +102,3 @@ def test_the_report_shows_the_worst_group_and_the_sizes(
     worst = summary(outputs["opt"])["worst"]["test"]["accuracy"]
     (row,) = [line for line in page.splitlines() if line.startswith("| opt ")][:1]
     assert f"{worst:.2f}" in row
-
-
-def test_shares_by_size_are_said_and_leave_erms_weights_as_they_are(
-    outputs: dict[str, Path],
-) -> None:
-    equal, by_size = (summary(outputs[name]) for name in ("erm", BY_SIZE))
-    assert equal["weights"] == by_size["weights"]
-    (note,) = [note for note in by_size["notes"] if "data.shares" in note]
-    assert note.endswith(
-        "23 of landbird+land, 1 of landbird+water, 1 of waterbird+land, 7 of waterbird+water"
-    )
-    assert equal["effective_batch"] == by_size["effective_batch"] == 32
-
-
-def test_a_run_with_unequal_shares_goes_on_to_the_same_bytes(
-    outputs: dict[str, Path], train: Callable[..., Path], tmp_path: Path
-) -> None:
-    with signalled_at(1):
-        train(BY_SIZE, tmp_path)
-    cut = train(BY_SIZE, tmp_path)
-    assert summary(cut)["notes"][-1] == "resumed after iteration 2"
-    for name in ("metrics.csv", "weights.csv"):
-        assert rows(cut, name) == rows(outputs[BY_SIZE], name)
-
-
-def test_a_loss_is_the_mean_over_its_domains_own_part() -> None:
-    domains = synthetic_domains()
-    batches = BatchStream({d.name: d.train for d in domains}, 12, 0, shares=[1, 3])
-    splits = resident_splits(domains, torch.device("cpu"))["train"].values()
-    pool = TrainingPool([*splits], batches.counts)
-    logits = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
-    each = partial(cross_entropy, reduction="none")
-    learner = SimpleNamespace(training_logits=lambda _: logits, loss=each, iteration=0)
-    steps = Steps(SimpleNamespace(learner=learner, pool=pool, batches=batches))  # type: ignore[arg-type]
-    steps.draw()
-    steps.gather()
-    steps.forward()
-    due = [cross_entropy(logits[part], steps.labels[part]) for part in (slice(3), slice(3, 12))]
-    assert steps.losses.tolist() == pytest.approx([float(loss) for loss in due])
-
-
-@pytest.mark.parametrize(
-    ("overrides", "words"),
-    [
-        (["++data.shares=[1,2,3]"], "has 3 entries; must have 2, one for each of a, b"),
-        (["++data.shares=size", "training.batch_size=1"], "needs all 2 domains in each batch"),
-        (["++data.shares=size", "training.domains_per_batch=1"], "leave out training.domains_per"),
-    ],
-)
-def test_shares_that_do_not_go_with_the_domains_are_refused(
-    overrides: list[str], words: str
-) -> None:
-    config = composed(*overrides)
-    with pytest.raises(UserError) as error:
-        settled(config, ("a", "b"))
-    assert words in str(error.value)
-
-
-@pytest.mark.parametrize("shares", ["[1,0]", "most"])
-def test_shares_that_are_none_are_refused(shares: str) -> None:
-    config = composed(f"++data.shares={shares}")
-    with pytest.raises(UserError, match="must be equal, size or a list of numbers > 0"):
-        validate(config)

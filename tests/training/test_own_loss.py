@@ -96,7 +96,7 @@ def test_a_loss_that_gives_no_number_an_example_is_one_line(train, tmp_path) -> 
     (tmp_path / "my_losses.py").write_text(code)
     found, _, err = outcome_of(["train", *SHORT, *HUBER])
     assert found == 2
-    assert "must give a tensor [2]" in err
+    assert "must give a floating-point tensor [8]" in err
 
 
 def test_smoothing_is_over_the_classes_that_a_domain_has() -> None:

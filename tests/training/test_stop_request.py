@@ -5,7 +5,7 @@ from types import FrameType
 
 import pytest
 
-from robustmd.training.console import Interrupted, StopRequest
+from robustmd.training.progress import Interrupted, StopRequest
 
 
 @pytest.mark.parametrize("name", ["SIGUSR1", "SIGUSR2"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tiny import rows, summary, synthetic_domains
 
-from robustmd.domains.domain import DomainSet
+from robustmd.domains import DomainSet
 from robustmd.report.aggregate import sections
 from robustmd.report.domains_table import leave_one_out
 from robustmd.runs.reader import collect
@@ -22,11 +22,11 @@ def train(train: Callable[..., Any]) -> Callable[..., tuple[Path, str]]:
     """Trains three iterations on three domains whose test sets have other shares of the classes;
     returns the run's directory and what it said."""
     like = synthetic_domains(examples=12)["b"]
-    given = like.train.images, like.train.labels
+    given = like.train.images, like.train.targets
     tests = (
-        (like.test.images, like.test.labels),
+        (like.test.images, like.test.targets),
         given,
-        (like.test.images[:4], like.test.labels[:4]),
+        (like.test.images[:4], like.test.targets[:4]),
     )
     tensors = {
         name: (*given, 255 - images if name == "c" else images, labels)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from robustmd import fonts
-from robustmd.report.figures import bars, examples, losses, planes, weights
+from robustmd.report.figures import bars, losses, planes, weights
 from robustmd.report.figures.drawing import Drawing, image_bytes
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.figures.vector import Vector, in_parts
@@ -42,7 +42,6 @@ FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order 
     weights.lambda_curves,
     bars.regret,
     bars.running_time,
-    examples.draw,
 )
 
 

@@ -14,7 +14,7 @@ from robustmd.adversary import Adversary
 from robustmd.studies.parallel import Lanes
 from robustmd.studies.planted.domains import RIDGE, Optimum, Sample, Setting
 from robustmd.studies.planted.methods import Method
-from robustmd.training.batches import stream
+from robustmd.training.data import stream
 
 BATCH = 200  # examples an iteration, ⌊200/K⌋ of every domain, with replacement
 _BLOCK = 256  # iterations whose batches are drawn at once

@@ -15,7 +15,7 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from robustmd.studies.saddle import SaddlePoint, minimise_mixture, solve
-from robustmd.training.batches import stream
+from robustmd.training.data import stream
 
 FEATURES = 10  # d
 RIDGE = 0.01  # ρ: every f_k is ρ-strongly convex, so that every optimum is one point

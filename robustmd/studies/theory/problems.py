@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.func import jacrev
 
-from robustmd.training.batches import stream
+from robustmd.training.data import stream
 
 
 class Problem(ABC):

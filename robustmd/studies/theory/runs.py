@@ -17,7 +17,7 @@ from robustmd.adversary import Adversary, Play, RegretMeter
 from robustmd.studies.parallel import Lanes
 from robustmd.studies.saddle import minimise_mixture
 from robustmd.studies.theory.problems import Classifier, Logistic, Problem
-from robustmd.training.batches import stream
+from robustmd.training.data import stream
 
 _BLOCK = 256  # iterations whose batches are drawn at once
 LAM = 1.0  # λ of all experiments

@@ -190,7 +190,7 @@ def _values(override: Override) -> list[str]:
     if override.is_interval_sweep():
         raise UserError(
             f"{line.lstrip('+')}: an interval takes a sweeper that draws from it, "
-            "hydra/sweeper=optuna; without one list the values: key=a,b,c"
+            "list the values: key=a,b,c; examples/tune.py searches between them"
         )
     head = line.partition("=")[0]
     return [f"{head}={value}" for value in override.sweep_string_iterator()]

@@ -23,7 +23,7 @@ from robustmd.sweeping.failures import RECORD, Failure
 from robustmd.sweeping.picture import Picture, make_picture
 from robustmd.sweeping.slots import slots
 from robustmd.sweeping.workers import Worker
-from robustmd.training.console import ONE_PRESS
+from robustmd.training.progress import ONE_PRESS
 
 _LOOK = 0.5  # seconds between two looks at the clock
 

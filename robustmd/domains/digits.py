@@ -1,0 +1,232 @@
+"""`data=digits`: MNIST against SVHN, the paper's second experiment, as 32×32 RGB.
+
+torchvision fetches both. MNIST is enlarged from 28×28 by Pillow's bilinear resize and repeated to
+three channels.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from PIL import Image
+
+from robustmd.domains.domain_set import Domain, DomainSet
+from robustmd.domains.store import Images, Notes, open_store, stamp_of
+from robustmd.errors import UserError, first_line, printable
+from robustmd.registry import DataFacts, Settings, data, key
+from robustmd.runs.files import hex_digest
+
+BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
+CLASSES = tuple(str(digit) for digit in range(10))
+SIDE = 32
+BLOCK = 1024  # images
+TIMEOUT = 20.0  # seconds without a byte
+TITLES = {"mnist": "MNIST", "svhn": "SVHN"}
+LICENCES = {"mnist": "CC BY-SA 3.0", "svhn": "non-commercial use only"}
+FOLDERS = {"mnist": ("MNIST/raw",), "svhn": ("svhn", "SVHN", ".")}  # fetched ones go to the first
+MD5S = {
+    "mnist": {  # of the decompressed files, of which torchvision has none
+        "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+        "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+        "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+        "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+    },
+    "svhn": {  # torchvision's, which takes seconds to import
+        "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
+        "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
+        "extra_32x32.mat": "a93ce644f1a588dc4d68dda5feec44a7",
+    },
+}
+
+
+@dataclass
+class Svhn:
+    """The keys of SVHN."""
+
+    extra: bool = key(False, help="train on its extra part too, as in the paper: 604,388 digits")
+
+
+@data("digits", order=1)
+class Digits(Settings):
+    """MNIST against SVHN."""
+
+    svhn: Svhn = field(default_factory=Svhn)
+    verify: bool = key(True, help="false: take files that are not the official bytes, with a note")
+
+    def names(self) -> tuple[str, ...]:
+        return ("mnist", "svhn")
+
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
+        there = {TITLES[name]: all(self._files(name, folder).values()) for name in TITLES}
+        return "; ".join(f"{TITLES[name]} {LICENCES[name]}" for name in TITLES), BYTES, there
+
+    def load(self, facts: DataFacts) -> DomainSet:
+        """The domains "mnist" (60,000 + 10,000) and "svhn" (73,257 + 26,032). Raises UserError."""
+        return self.of(self.names(), facts)
+
+    def of(self, domains: Sequence[str], facts: DataFacts) -> DomainSet:
+        """These domains alone; the other's files are not looked at."""
+        folder = facts.folder("data")
+        content: object = "official"  # which needs no files once it is prepared
+        if not self.verify:
+            files = [path for name in domains for path in self._fetched(name, folder).values()]
+            content = [[str(path), stamp_of(path)] for path in files]
+
+        def build(notes: Notes) -> Iterator[Images]:
+            for number, name in enumerate(domains):
+                files = self._fetched(name, folder)
+                notes += [(number, stranger) for stranger in self._strangers(name, files)]
+                try:
+                    yield from (_mnist if name == "mnist" else _svhn)(files)
+                except Exception as error:  # over damaged bytes anything
+                    place = printable(next(iter(files.values())).parent)
+                    raise UserError(
+                        f"the {TITLES[name]} files in {place} cannot be used "
+                        f"({printable(first_line(error))[:200]}); delete them to have them fetched "
+                        "again"
+                    ) from error
+
+        blocks = [f"{name}_{split}" for name in domains for split in ("train", "test")]
+        settings = [list(domains), self.svhn.extra, self.verify]
+        store = open_store(
+            facts.folder("cache"), "digits", settings, content, blocks, build, facts.say
+        )
+        found, notes = [], []
+        for number, name in enumerate(domains):
+            strangers = ", ".join(text for of, text in store.notes if of == number)
+            if strangers:
+                words = f"{TITLES[name]} is read from unofficial files (data.verify=false)"
+                notes.append(f"{words}: {strangers}")
+            verified = "not official" if strangers else "official"
+            splits, sums = store.splits(f"{name}_")
+            found.append(Domain(name, splits, self._origin(name), LICENCES[name], verified, sums))
+        return DomainSet.of("digits", found, CLASSES, notes, facts.say)
+
+    def _origin(self, name: str) -> str:
+        if name == "mnist":
+            return "MNIST (LeCun, Cortes, Burges), 28×28 enlarged to 32×32"
+        extra = ", train + extra" if self.svhn.extra else ""
+        return f"SVHN cropped digits (Netzer et al. 2011){extra}"
+
+    def _files(self, name: str, folder: Path) -> dict[str, Path | None]:
+        """The domain's files by their names, perhaps compressed; None where one is missing."""
+        wanted = [file for file in MD5S[name] if self.svhn.extra or not file.startswith("extra")]
+        found: dict[str, Path | None] = dict.fromkeys(wanted)
+        for file, place, suffix in product(wanted, FOLDERS[name], ("", ".gz")):
+            path = folder / place / f"{file}{suffix}"
+            if found[file] is None and path.is_file():
+                found[file] = path
+        return found
+
+    def _fetched(self, name: str, folder: Path) -> dict[str, Path]:
+        """The same, once torchvision has fetched what was missing. Raises UserError."""
+        place = folder / FOLDERS[name][0]
+        missing = [place / file for file, path in self._files(name, folder).items() if path is None]
+        if missing:
+            from torchvision.datasets import MNIST, SVHN  # noqa: PLC0415 - takes seconds
+
+            with fetching("data=digits", missing):
+                if name == "mnist":
+                    MNIST(folder, download=True)
+                for path in missing if name == "svhn" else ():
+                    SVHN(place, path.name.partition("_")[0], download=True)
+        return {file: path for file, path in self._files(name, folder).items() if path is not None}
+
+    def _strangers(self, name: str, files: Mapping[str, Path]) -> list[str]:
+        """The names of those that are not the published ones. Raises UserError where these are
+        refused."""
+        strangers = [file for file, path in files.items() if _md5(path) != MD5S[name][file]]
+        if strangers and self.verify:
+            raise UserError(
+                f"{len(strangers)} of the {len(files)} {TITLES[name]} files are not the published "
+                f"ones: {printable(files[strangers[0]])} has content of another md5 than "
+                f"{MD5S[name][strangers[0]]}; delete what is wrong to have it fetched, or use all "
+                "as it is with data.verify=false"
+            )
+        return strangers
+
+
+def _md5(path: Path) -> str:
+    """Of a file's content, decompressed; of one that cannot be read what no file has."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            return hex_digest(stream, hashlib.md5(usedforsecurity=False))  # type: ignore[arg-type]
+    except (OSError, EOFError):
+        return "unreadable"
+
+
+def _mnist(files: Mapping[str, Path]) -> Iterator[Images]:
+    from torchvision.datasets import mnist, utils  # noqa: PLC0415 - takes seconds
+
+    with TemporaryDirectory() as scratch:
+        plain = {
+            file: utils.extract_archive(path, scratch) if path.suffix == ".gz" else path
+            for file, path in files.items()
+        }
+        for stem in ("train", "t10k"):
+            images = mnist.read_image_file(str(plain[f"{stem}-images-idx3-ubyte"])).numpy()
+            labels = mnist.read_label_file(str(plain[f"{stem}-labels-idx1-ubyte"])).numpy()
+            _check(images[..., None], labels, (28, 28, 1))
+            yield Images(labels, map(_enlarged, _blocks(images)))
+
+
+def _svhn(files: Mapping[str, Path]) -> Iterator[Images]:
+    from scipy.io import loadmat  # noqa: PLC0415 - not needed once it is prepared
+
+    for parts in (("train", "extra"), ("test",)):
+        names = [name for part in parts if (name := f"{part}_32x32.mat") in files]
+        read = [loadmat(files[name], variable_names=("X", "y")) for name in names]
+        labels = np.concatenate([arrays["y"][:, 0].astype(np.int64) % 10 for arrays in read])
+        images = [np.moveaxis(arrays["X"], 3, 0) for arrays in read]
+        for array, arrays in zip(images, read, strict=True):
+            _check(array, arrays["y"][:, 0] - 1, (SIDE, SIDE, 3))
+        yield Images(labels, (block for array in images for block in _blocks(array)))
+
+
+def _check(images: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raises ValueError for what are no digits of that shape."""
+    if images.dtype != np.uint8 or images.shape != (len(labels), *shape):
+        raise ValueError(f"images are {images.dtype} {images.shape}, labels {labels.shape}")
+    if not np.isin(labels, range(10)).all():
+        raise ValueError("labels are not those of ten digits")
+
+
+def _enlarged(images: np.ndarray) -> np.ndarray:
+    """uint8 [n, 32, 32, 3] from gray images, uint8 [n, 28, 28]."""
+    pictures = (Image.fromarray(image) for image in images)
+    gray = [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.BILINEAR)) for one in pictures]
+    return np.repeat(np.stack(gray)[..., None], 3, axis=3)
+
+
+def _blocks(images: np.ndarray) -> list[np.ndarray]:
+    """Views of some of the images at a time."""
+    return np.array_split(images, range(BLOCK, len(images), BLOCK))
+
+
+@contextmanager
+def fetching(whose: str, missing: Sequence[Path]) -> Iterator[None]:
+    """Within it torchvision fetches; what keeps it from that is a UserError that names the files
+    and their folder."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT)  # torchvision waits for a silent server for ever
+    try:
+        yield
+    except (OSError, RuntimeError, http.client.HTTPException) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UserError(
+            f"{whose} lacks {', '.join(path.name for path in missing)} (belongs into "
+            f"{printable(missing[0].parent)}); fetching failed: {printable(reason)}; meanwhile "
+            "data=digits_mini needs neither files nor network"
+        ) from error
+    finally:
+        socket.setdefaulttimeout(before)

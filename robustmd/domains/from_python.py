@@ -1,0 +1,28 @@
+"""`data=from_python`: domains that were made in Python and given to `robustmd.train`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from robustmd.errors import UserError
+from robustmd.registry import Settings, data, key
+
+if TYPE_CHECKING:
+    from robustmd.domains.domain_set import DomainSet
+
+
+@data("from_python")
+class FromPython(Settings):
+    """The domains of `robustmd.train(domains=…)`: `given` to one run's settings, no setting."""
+
+    fingerprint: str = key("", help="of the domains")
+    given: ClassVar[Any] = None
+
+    def load(self) -> DomainSet:
+        if self.given is None:
+            raise UserError(
+                "data=from_python: its domains were made in Python; give them to "
+                "robustmd.train(…, domains=DOMAINS) there"
+            )
+        domains: DomainSet = self.given
+        return domains

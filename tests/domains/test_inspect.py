@@ -1,0 +1,231 @@
+"""`robustmd data` as a user types it; the images that splits share; the picture of examples."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from robustmd.cli import main
+from robustmd.domains import DomainSet
+from robustmd.domains.inspect import draw_examples, shared_images
+from robustmd.domains.noise import noise_copies
+
+
+@pytest.fixture
+def data(tmp_path: Path, prepared_cache: Path, monkeypatch, capsys):
+    """Runs `robustmd data` in this process; returns (exit code, out, err)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROBUSTMD_CACHE", str(prepared_cache))
+    monkeypatch.setenv("ROBUSTMD_DATA", str(tmp_path / "none"))
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main(["data", *arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return go
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Two domains of two classes; one photo is in train and test, and in both domains."""
+    rng = np.random.default_rng(0)
+    same = rng.integers(0, 256, (20, 20, 3), dtype=np.uint8)
+    for domain in ("one", "two"):
+        for split in ("train", "test"):
+            for label in ("cat", "dog"):
+                folder = tmp_path / "photos" / domain / split / label
+                folder.mkdir(parents=True)
+                for i in range(3):
+                    pixels = rng.integers(0, 256, (20, 20, 3), dtype=np.uint8)
+                    Image.fromarray(pixels).save(folder / f"{i}.png")
+    for place in ("one/train", "one/test", "two/train"):
+        Image.fromarray(same).save(tmp_path / "photos" / place / "cat" / "same.png")
+    return tmp_path / "photos"
+
+
+def test_names_of_domains_are_neither_markup_nor_control(
+    photos: Path, tmp_path: Path, data
+) -> None:
+    (photos / "one").rename(photos / "[red]one")
+    (photos / "two").rename(photos / "two\u202ea")
+    code, out, _ = data("folder", f"data.root={photos}", f"paths.cache={tmp_path / 'own'}")
+    assert code == 0
+    assert "[red]one" in out
+    assert r"two\u202ea" in out
+    assert all(line.isprintable() for line in out.split("\n"))
+
+
+def test_check_reads_all_prepared_arrays(photos: Path, tmp_path: Path, data) -> None:
+    command = ("folder", f"data.root={photos}", f"paths.cache={tmp_path / 'own'}", "--check")
+    code, out, _ = data(*command)
+    assert (code, "Checked" in out) == (0, True)
+    assert data("--check")[0] == 2
+
+
+def test_a_real_process_needs_no_torch_and_ends_with_0(
+    tmp_path: Path, prepared_cache: Path
+) -> None:
+    code = (
+        "import sys\nfrom robustmd.cli import main\n"
+        "assert main(['data', 'digits_mini', '--show', 'mini.png']) == 0\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "ROBUSTMD_CACHE": str(prepared_cache)},
+    )
+    assert done.stdout.splitlines()[-1] == "False"
+    assert Image.open(tmp_path / "mini.png").format == "PNG"
+
+
+def test_the_table_says_what_is_in_it(data, prepared_cache: Path) -> None:
+    code, out, err = data("digits_mini", "data.validation=0.1")
+    assert (code, err) == (0, "")
+    head = next(line for line in out.splitlines() if line.startswith("domain"))
+    assert head.split()[:6] == ["domain", "train", "val", "test", "classes", "checksum"]
+    row = next(line for line in out.splitlines() if line.startswith("handwritten"))
+    assert row.split()[1:5] == ["1,260", "140", "397", "10"]
+    assert "made here" in row
+    assert "CC BY 4.0" in row
+    assert "Exact duplicates: none" in out
+    assert "images of 32×32 RGB" in out
+    assert "27.1 MB prepared" in out
+    assert f"Prepared in: {prepared_cache}" in out
+
+
+def test_duplicates_are_found_and_a_sheet_drawn(data, photos: Path, tmp_path: Path) -> None:
+    code, out, _ = data("folder", f"data.root={photos}", "--show", "sheet.pdf", "data.size=16")
+    assert code == 0
+    assert "one train and one test: 1 images in both; 1 examples of one test" in out
+    assert "one train and two train: 1 images in both" in out
+    assert "own files" in out
+    assert (tmp_path / "sheet.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_without_a_name_every_data_set_is_listed(data, tmp_path: Path) -> None:
+    from robustmd.config.settings import OPTIONS
+
+    code, out, _ = data()
+    assert code == 0
+    names = {line.split()[0] for line in out.splitlines() if line.strip()}
+    assert {*OPTIONS["data"].offered} <= names
+    assert "MNIST missing" in out
+    assert str(tmp_path / "none") in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "data=nonsense: no such option; allowed: digits, digits_mini"),
+        (["digits_mini", "method=even"], "method=even: data takes key=value with"),
+        (["digits_mini", "extra"], "extra: data takes key=value with"),
+        (["digits_mini", "data.sise=3"], "data.sise: no such key for data=digits_mini"),
+        (["digits_mini", "data.validation=2"], "data.validation=2.0: must be a number in [0, 1)"),
+        (["data=digits_mini"], "the data set is named without data="),
+        (["digits_mini", "--show", "a.jpg"], "--show a.jpg: must end in .png or .pdf"),
+        (["digits_mini", "--show", "no/a.png"], "--show no/a.png: there is no folder no"),
+        (["--show", "a.png"], "--show a.png: say of which data set"),
+        (["folder"], "data=folder: say where the images are"),
+    ],
+)
+def test_a_mistake_is_one_line_and_code_2(data, arguments: list[str], words: str) -> None:
+    code, _, err = data(*arguments)
+    assert code == 2
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+# --- the same image twice -------------------------------------------------------------------------
+
+
+def toy(change=lambda x, y: None, side: int = 8) -> DomainSet:
+    """Domains a and b of 20 + 10 images, after `change` of the arrays by split, as "a train"."""
+    rng = np.random.default_rng(0)
+    splits = {"a train": 20, "a test": 10, "b train": 20, "b test": 10}
+    x = {k: rng.integers(0, 256, (n, side, side, 3), dtype=np.uint8) for k, n in splits.items()}
+    y = {key: np.zeros(count, np.int64) for key, count in splits.items()}
+    change(x, y)
+    parts = ("train", "test")
+    domains = {d: [v[f"{d} {split}"] for split in parts for v in (x, y)] for d in "ab"}
+    return DomainSet.from_tensors(domains, classes=["0", "1"])
+
+
+def test_different_images_are_no_duplicates():
+    assert shared_images(toy()) == {}
+
+
+@pytest.mark.parametrize("side", [4, 40])
+def test_planted_duplicates_are_counted_by_pairs_of_splits(side):
+    def plant(x, y):
+        x["a test"][[2, 3]] = x["b train"][7] = x["a train"][5]  # one image, twice in test
+        x["b test"][1] = x["b test"][0]
+        y["b train"][7] = 1
+
+    assert shared_images(toy(plant, side)) == {
+        ("a test", "a test"): (1, 2, 0),
+        ("a train", "a test"): (1, 2, 0),
+        ("a train", "b train"): (1, 1, 1),
+        ("a test", "b train"): (1, 1, 1),
+        ("b test", "b test"): (1, 2, 0),
+    }
+
+
+def test_noisy_copies_of_a_domain_share_images_on_purpose():
+    def plant(x, y):
+        x["a test"][0] = x["a train"][0]
+
+    copies = noise_copies(toy(plant), "a", [0, 10], "noise")
+    assert shared_images(copies) == {("sigma_0 train", "sigma_0 test"): (1, 1, 0)}
+
+
+# --- the picture of examples ----------------------------------------------------------------------
+
+
+def drawn(data: DomainSet) -> np.ndarray:
+    stream = io.BytesIO()
+    draw_examples(data, stream, "png")
+    return np.asarray(Image.open(stream).convert("RGB"))
+
+
+def test_a_picture_shows_each_domains_images_in_its_row():
+    """Four classes of one gray each, which no other part of the picture has."""
+    shades = {"a": (40, 50, 60, 70), "b": (140, 150, 160, 170)}
+    labels = np.arange(8) % 4
+    domains = {}
+    for name, levels in shades.items():
+        gray = np.array(levels, np.uint8)[labels][:, None, None, None].repeat(16, 1).repeat(16, 2)
+        domains[name] = (gray.repeat(3, 3), labels) * 2
+    picture = drawn(DomainSet.from_tensors(domains))
+    places = {
+        level: np.argwhere((picture == level).all(axis=2)).mean(axis=0)
+        for levels in shades.values()
+        for level in levels
+    }
+    rows = [[places[level][0] for level in levels] for levels in shades.values()]
+    assert max(rows[0]) < min(rows[1])
+    for levels in shades.values():
+        columns = [places[level][1] for level in levels]
+        assert columns == sorted(columns)
+
+
+def test_examples_are_drawn_as_they_are_seen_and_alike_each_time():
+    plain = toy()
+    noisy = noise_copies(plain, "a", [0, 60], "noise")
+    assert np.array_equal(drawn(noisy), drawn(noisy))
+    assert not np.array_equal(drawn(noisy), drawn(noise_copies(plain, "a", [0, 30], "noise")))
+
+
+def test_names_are_no_formulas():
+    x, y = np.zeros((4, 8, 8, 3), np.uint8), np.arange(4) % 2
+    names = ["$$", r"$\frac$"]
+    drawn(DomainSet.from_tensors(dict.fromkeys(names, (x, y) * 2), classes=["$a", "_{"]))
