@@ -72,7 +72,7 @@ ELSEWHERE = {  # what takes long, and programs around ours -> where it is starte
     "robustmd theory": "studies/theory/test_study.py",
     "robustmd bench": "bench/test_command.py",
     "eval ": "commands/test_completion.py",
-    "torchrun ": "training/test_ranks.py",
+    "torchrun ": "training/test_distributed.py",
     "python scripts/": "test_typed_commands.py",
 }
 
