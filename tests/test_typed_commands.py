@@ -70,7 +70,7 @@ PROGRAMS = re.compile(
 ELSEWHERE = {  # what takes long, and programs around ours -> where it is started
     "robustmd planted": "studies/planted/test_study.py",
     "robustmd theory": "studies/theory/test_study.py",
-    "robustmd bench": "bench/test_command.py",
+    "python scripts/bench": "scripts/test_bench.py",
     "eval ": "commands/test_completion.py",
     "torchrun ": "training/test_ranks.py",
     "python scripts/": "test_typed_commands.py",
