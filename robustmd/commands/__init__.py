@@ -18,7 +18,6 @@ COMMANDS = {
     "explain": "what a key, a method or another option means, and where it is set",
     "theory": "the paper's convergence rates and regret bound, measured",
     "planted": "every method on synthetic domains whose best worst case is known",
-    "completion": "the line that lets bash, zsh or fish complete all of this",
 }
 
 
