@@ -59,7 +59,9 @@ def test_every_table_of_keys_is_as_they_are_declared(monkeypatch: pytest.MonkeyP
 
 def test_every_key_has_a_meaning_and_a_page_that_names_it() -> None:
     for key in all_keys():
-        if key.page is not None:  # those of robustmd.train and of examples in this process have none
+        if (
+            key.page is not None
+        ):  # those of robustmd.train and of examples in this process have none
             page = (ROOT / str(key.page)).read_text("utf-8")
             assert key.meaning, key.name
             assert f"`{key.name}" in page or f"{key.name}=" in page, key
