@@ -123,6 +123,16 @@ class Images:
         ids = split.rows.repeat(len(turns))
         return Part(split.rows, split.views, turns, level, split.first, noise, number, ids)
 
+    def some_of_each(self, limit: int, seed: int) -> dict[str, Tensor]:
+        """A fixed random subset of each training set that has more examples, by its domain."""
+        return {
+            name: torch.from_numpy(
+                stream(seed, f"measurement/{name}").permutation(len(part))[:limit].copy()
+            ).sort()[0]
+            for name, part in self.parts["train"].items()
+            if len(part) > limit
+        }
+
     @property
     def resident(self) -> bool:
         """Whether the images lie on the device."""
