@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from robustmd.errors import UserError
-from robustmd.report.compare import TreeComparison, compare_markdown, compare_trees, pairings_sheet
 from robustmd.report.content import Report, SectionReport, make_report, table_files
 from robustmd.report.estimate import SpreadKind
 from robustmd.report.figures import Drawing, draw_all, image_bytes, in_parts
 from robustmd.report.page import page_html, page_markdown
-from robustmd.report.renderers import FILES, to_csv
+from robustmd.report.renderers import FILES
 from robustmd.report.selection import Selection
 from robustmd.report.sheet import Sheet
 from robustmd.runs.files import write_atomically
@@ -71,17 +70,6 @@ def write_report(
     _remove_stale(out, earlier, files)
     write(out / LIST, "".join(f"{_digest(files[name])}  {name}\n" for name in sorted(files)))
     return replace(report, files=every)
-
-
-def write_comparison(
-    a: Path, b: Path, out: Path, selection: Selection, data: str | None = None
-) -> tuple[TreeComparison, tuple[Path, ...]]:
-    """Writes `<out>/compare.md` and `<out>/compare.csv`: the runs of `a` against those of `b`.
-    Raises `UserError` as `compare_trees`, and where `out` cannot be written."""
-    found = compare_trees(a, b, selection, data)
-    csv = to_csv(pairings_sheet(found.pairings))
-    contents = {"compare.md": compare_markdown(found), "compare.csv": csv}
-    return found, tuple(write(out / name, text) for name, text in contents.items())
 
 
 def _write_tables(folder: Path, tables: Mapping[str, Sequence[Sheet]]) -> list[Path]:

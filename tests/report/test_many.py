@@ -8,7 +8,6 @@ import pytest
 from conftest import OutputsBuilder, summary_text
 
 from robustmd.report import report
-from robustmd.report.compare import compare_trees
 from robustmd.report.figures import draw_all
 from robustmd.report.figures.lines import FigureData
 from robustmd.report.missing import other_warnings
@@ -210,9 +209,3 @@ def test_constant_models_are_one_warning(outputs, section_of):
         "predicts one class for every test image of rotate_0_sigma_0 (1 of 1 run), "
         f"rotate_9_sigma_4 (1 of 1 run), rotate_18_sigma_8 (1 of 1 run) and {K - 3} more",
     )
-
-
-def test_two_trees_are_compared_in_what_is_shown(made):
-    found = compare_trees(made.outputs, made.outputs, Selection())
-    assert len(found.pairings) == 2 * 9
-    assert all(one.is_same for one in found.pairings)
