@@ -11,7 +11,7 @@ from pathlib import Path
 from robustmd.errors import UserError
 from robustmd.report.content import Report, SectionReport, make_report, table_files
 from robustmd.report.estimate import SpreadKind
-from robustmd.report.figures import Drawing, draw_all, image_bytes, in_parts
+from robustmd.report.figures import Drawing, draw_all, image_bytes
 from robustmd.report.page import page_html, page_markdown
 from robustmd.report.renderers import FILES
 from robustmd.report.selection import Selection
@@ -83,11 +83,10 @@ def _draw(one: SectionReport, folder: Path, written: list[Path]) -> list[Drawing
     files to `written`."""
     drawn = []
     for made in draw_all(one):
-        png = image_bytes(made.figure, "png")
-        written.append(write(folder / f"{made.name}.png", png))
-        written.append(write(folder / f"{made.name}.pdf", image_bytes(made.figure, "pdf")))
-        parts = in_parts(made.figure, f"{one.section.folder}-{made.name}")
-        drawn.append(replace(made, png=png, vector=parts))
+        for kind in ("png", "pdf"):
+            content = image_bytes(made.figure, kind)
+            written.append(write(folder / f"{made.name}.{kind}", content))
+        drawn.append(replace(made, svg=image_bytes(made.figure, "svg")))
         made.figure.clear()
     return drawn
 

@@ -1,7 +1,6 @@
 """The figures of a report: `draw_all` draws every one that the runs of a data set allow.
 
 drawing     a figure, its axes and legend, and how it is saved
-vector      a figure as the page has it
 lines       panels of lines with bands, and what the runs recorded for them
 the others  one file for each family; a function draws a figure, or gives None
 
@@ -16,14 +15,13 @@ from robustmd import fonts
 from robustmd.report.figures import bars, losses, planes, weights
 from robustmd.report.figures.drawing import Drawing, image_bytes
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.figures.vector import Vector, in_parts
 from robustmd.report.names import clean
 from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "in_parts"]
+__all__ = ["Drawing", "FigureData", "draw_all", "image_bytes"]
 
 FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,

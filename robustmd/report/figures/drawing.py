@@ -14,8 +14,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from robustmd import fonts
 from robustmd.report.aggregate import Group, Section, is_baseline
-from robustmd.report.figures.vector import Vector
-from robustmd.report.names import clean
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.style import figure_style, figure_text
 
@@ -23,7 +21,11 @@ MOST = 14  # rows of the table in one figure; more are a thicket
 WIDEST = 60  # letters of a name in the legend before it is broken
 
 # The same runs give the same bytes: no dates, no versions.
-METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Drawing:
     """One figure of one data set.
 
     `name` is its file's, without ending; `caption` says what is drawn, how it is computed, what the
-    band is and of how many seeds; `alt` is what someone who cannot see it should know. Once it is
-    written, a page has it as `vector`, or as `png` where there is none.
+    band is and of how many seeds; `alt` is what someone who cannot see it should know. A page shows
+    the `svg`.
     """
 
     name: str
@@ -40,18 +42,17 @@ class Drawing:
     caption: str
     figure: Figure
     alt: str = ""
-    png: bytes = b""
-    vector: Vector | None = None
+    svg: bytes = b""
 
     @property
     def pixels(self) -> tuple[int, int]:
-        """(width, height) on a page; the file has twice as many, sharp on dense screens."""
+        """(width, height) on a page."""
         width, height = self.figure.get_size_inches()
         return round(80 * width), round(80 * height)
 
 
 def image_bytes(figure: Figure, kind: str) -> bytes:
-    """The figure as a "png" or "pdf" file."""
+    """The figure as a "png", "pdf" or "svg" file."""
     out = io.BytesIO()
     with figure_style():
         figure.savefig(out, format=kind, metadata=METADATA[kind])
@@ -89,10 +90,7 @@ def add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     lines = -(-sum(name.count("\n") + 1 for name in names) // columns)
     figure.set_figheight(figure.get_figheight() + 0.17 * lines + 0.1)
     look = {"handlelength": 3.6, "columnspacing": 1.4}
-    made = figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
-    for handle, name in zip(made.legend_handles, handles, strict=True):
-        if handle is not None:
-            handle.set_gid(f"key {clean(name)}")
+    figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
 
 
 def wrapped(text: str, width: int) -> str:
