@@ -165,7 +165,7 @@ def many(outputs, methods, domains, seeds=1):
             weights_of(path, [(1, dict.fromkeys(domains, 1 / len(domains))), (90, last)])
 
 
-STRANGE = ["even", "opt", "a&b_<i>", "$x", "_hidden", "日本"]
+STRANGE = ["even", "opt", "a&b_<i>", "$x", "_hidden", "été"]
 ANGLES = [f"rotate_{k}_sigma_12" for k in range(40)]
 TREES = {
     "twelve_methods_eight_domains": (

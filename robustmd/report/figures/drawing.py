@@ -12,7 +12,6 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from robustmd import fonts
 from robustmd.report.aggregate import Group, Section, is_baseline
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.style import figure_style, figure_text
@@ -84,7 +83,7 @@ def add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     """Names below all panels; the figure is made higher for them."""
     width = figure.get_figwidth()
     widest = max(10, min(WIDEST, int((width - 0.8) / 0.078)))
-    longest = max(min(fonts.width(figure_text(name)), widest) for name in handles)
+    longest = max(min(len(figure_text(name)), widest) for name in handles)
     columns = max(1, min(len(handles), int(width / (0.075 * longest + 0.65))))
     names = [wrapped(name, widest) for name in handles]
     lines = -(-sum(name.count("\n") + 1 for name in names) // columns)
@@ -96,8 +95,7 @@ def add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
 def wrapped(text: str, width: int) -> str:
     """Text as a figure shows it, broken into lines of at most `width` letters."""
     shown = figure_text(text)
-    letters = width * len(shown) // max(1, fonts.width(shown))
-    return "\n".join(textwrap.wrap(shown, max(1, letters), drop_whitespace=True)) or " "
+    return "\n".join(textwrap.wrap(shown, width)) or " "
 
 
 def log_labels(axis: Axis, low: float, high: float) -> None:
