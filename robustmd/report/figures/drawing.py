@@ -19,13 +19,6 @@ from robustmd.report.style import figure_style, figure_text
 MOST = 14  # rows of the table in one figure; more are a thicket
 WIDEST = 60  # letters of a name in the legend before it is broken
 
-# The same runs give the same bytes: no dates, no versions.
-METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
-}
-
 
 @dataclass(frozen=True)
 class Drawing:
@@ -54,7 +47,7 @@ def image_bytes(figure: Figure, kind: str) -> bytes:
     """The figure as a "png", "pdf" or "svg" file."""
     out = io.BytesIO()
     with figure_style():
-        figure.savefig(out, format=kind, metadata=METADATA[kind])
+        figure.savefig(out, format=kind)
     return out.getvalue()
 
 
