@@ -74,7 +74,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
 def run(tmp_path: Path) -> RunDirectory:
     directory = RunDirectory(tmp_path / "seed=0")
     with directory.locked():
-        directory.begin({"seed": 0}, {"device": "cpu"})
+        directory.begin({"seed": 0}, {"device": "cpu"}, {"status": "running"})
     return directory
 
 
