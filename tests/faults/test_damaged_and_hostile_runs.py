@@ -14,7 +14,7 @@ import pytest
 import torch
 import yaml
 from faults.conftest import Train, refused
-from faults.fuzzing import ends_well, outcome_of
+from faults.outcomes import ends_well, outcome_of
 from faults.tries import copied, differences, notes_of, with_keys
 
 from robustmd.runs.listing import list_runs
