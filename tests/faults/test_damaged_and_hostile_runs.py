@@ -2,7 +2,6 @@
 runs, nobody waits, a finished run is kept, and every other run is still there."""
 
 import hashlib
-import json
 import os
 import shutil
 import threading
@@ -17,7 +16,6 @@ from faults.conftest import Train, refused
 from faults.outcomes import ends_well, outcome_of
 from faults.tries import copied, differences, notes_of, with_keys
 
-from robustmd.runs.listing import list_runs
 from robustmd.runs.reader import collect
 
 Damage = Callable[[Path], object]
@@ -91,16 +89,6 @@ def test_a_file_that_lies_elsewhere_as_well_is_not_written(
     replaced(run / name, lambda path: path.hardlink_to(victim / "file"))
     assert "a hard link" in refused(train, run.parents[3])
     assert (victim / "file").read_bytes() == before
-
-
-def test_a_model_beyond_all_memory_is_a_line(finished: Path, tmp_path: Path) -> None:
-    run = copied(finished, tmp_path)
-    config = yaml.safe_load((run / "config.yaml").read_text())
-    config["backbone"]["width"] = 1e300
-    (run / "config.yaml").write_text(yaml.safe_dump(config))
-    code, _, said = outcome_of(["evaluate", str(run)])
-    assert code == 2
-    assert "too little memory for the model" in said
 
 
 @pytest.mark.parametrize("name", ["metrics.csv", "lock", "checkpoints", "summary.json"])
@@ -241,60 +229,6 @@ def test_a_run_killed_inside_its_first_writes_begins(
 
 
 # --- one bad directory never stops the others -----------------------------------------------------
-
-
-def nested(levels: int) -> str:
-    return "[" * levels + "]" * levels
-
-
-CONFIGS = {
-    "tag": "x: !!bool nope",
-    "empty tag": 'x: !!int ""',
-    "set": "data: !!set {a, b}",
-    "base 60": f"seed: {':'.join(['1'] * 300)}.5",
-    "digits": f"method: {{name: opt, lam: {'9' * 400}}}",
-    "nesting": f"x: {nested(600)}",
-    "one star": f"x: '*'\ny: [{'a,' * 950_000}]",
-    "date": "seed: 2020-01-01",
-    "merge": "<<: 5",
-    "key": "? [1]\n: 2",
-}
-
-
-@pytest.mark.parametrize("content", CONFIGS.values(), ids=CONFIGS)
-def test_a_config_that_no_run_writes(outputs, content: str) -> None:
-    outputs.run("even", 0)
-    (outputs.run("even", 1) / "config.yaml").write_text(content)
-    assert [run.seed for run in collect(outputs.root).runs] == [0]
-    for arguments in ([], ["--failed"], ["--rerun-command"]):
-        ends_well(["runs", str(outputs.root), *arguments], codes=(0, 1))
-    assert len(list_runs(outputs.root)) == 2
-
-
-SUMMARIES = {
-    "digits": {"final": {"train": {"a": {"loss": 10**400, "accuracy": 80.0}}}},
-    "final": {"final": [1]},
-    "split": {"final": {"train": [1], "test": 5}},
-    "domain": {"final": {"train": {"a": 5, "b": None}, "test": {}}},
-    "examples": {"final": {"train": {"a": {"loss": 0.5, "accuracy": 80.0}}}},
-    "text": {"final": {"train": {"a": {"loss": "x"}}}},
-    "number": {"final": 10**400},
-    "half a character": {"domains": ["\ud800", "b"]},
-    "nesting": {"notes": json.loads(nested(600))},
-}
-
-
-@pytest.mark.parametrize("values", SUMMARIES.values(), ids=SUMMARIES)
-def test_a_summary_that_no_run_writes(
-    train: Train, finished: Path, tmp_path: Path, values: dict[str, object]
-) -> None:
-    run = copied(finished, tmp_path)
-    with_keys(run / "summary.json", **values)
-    for command in (["runs", str(run.parents[3])], ["reproduce", str(run)]):
-        ends_well(command, codes=(0, 1))
-    agrees = [] if "final" in values else [0]  # with none of other types
-    ends_well(["evaluate", str(run), "runtime.threads=1"], codes=[1, *agrees])
-    refused(train, run.parents[3])
 
 
 def test_directories_may_be_removed_while_they_are_listed(outputs) -> None:
