@@ -1,12 +1,51 @@
-"""A console that knows few letters, and names that would steer it."""
+"""A console that has gone or knows few letters, and names that would steer it."""
 
 import io
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.table import Table
+from tiny import TINY
 
 from robustmd.console import make_console, steady_streams
+from robustmd.runs.listing import list_runs
+
+
+def test_a_sweep_outlives_its_reader(tmp_path: Path, prepared_cache: Path) -> None:
+    """`… -m seed=0,1 | head -1`, with a console of ASCII and nowhere for temporary files."""
+    environment = {
+        **os.environ,
+        "ROBUSTMD_CACHE": str(prepared_cache),
+        "PYTHONIOENCODING": "ascii",
+        "TMPDIR": str(tmp_path / "nowhere"),
+    }
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "robustmd",
+            "train",
+            "-m",
+            "seed=0,1",
+            "jobs=2",
+            *TINY,
+            "training.iterations=30",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"2 runs, 2 side by side\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 0
+    assert [run.status for run in list_runs(tmp_path / "outputs")] == ["finished", "finished"]
 
 
 def test_letters_that_a_console_does_not_have_become_question_marks(
