@@ -138,12 +138,6 @@ def truncate(path: Path, length: int) -> None:
         os.close(descriptor)
 
 
-def sha256(path: Path) -> str:
-    """Of all its bytes, in hex."""
-    with _named_in_errors(path), reading(path) as stream:
-        return hex_digest(stream, hashlib.sha256())
-
-
 def hex_digest(stream: IO[bytes], digest: hashlib._Hash) -> str:
     """Of all that is left of the stream, read in blocks."""
     while block := stream.read(2**20):

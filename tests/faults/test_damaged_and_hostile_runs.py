@@ -11,7 +11,7 @@ import torch
 import yaml
 from faults.conftest import Train, refused
 from faults.outcomes import ends_well, outcome_of
-from faults.tries import copied, differences, with_keys
+from faults.tries import copied, differences, notes_of, with_keys
 
 from robustmd.runs.listing import list_runs
 
@@ -83,6 +83,22 @@ def test_a_damaged_finished_run_is_trained_over_by_force_alone(
     assert "force=true trains" in reason
     assert before.items() <= contents(run).items()
     assert train(run.parents[3], "method=opt", "force=true").status == "finished"
+    assert differences(run, finished) == []
+
+
+@pytest.mark.parametrize(
+    "damage", [cut_in_half, lambda path: (path.unlink(), os.mkfifo(path))], ids=["cut", "pipe"]
+)
+def test_of_a_damaged_checkpoint_the_one_before_is_taken(
+    train: Train, finished: Path, cut_off: Path, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    run = copied(cut_off, tmp_path)
+    newest = max((run / "checkpoints").glob("iteration-*.pt"))
+    damage(newest)
+    train(run.parents[3], "method=opt")
+    passed_over, resumed = notes_of(run)
+    assert newest.name in passed_over
+    assert resumed == "resumed after iteration 24"
     assert differences(run, finished) == []
 
 

@@ -53,9 +53,7 @@ def arrays_of(domains: DomainSet) -> dict[str, dict[str, tuple[np.ndarray, np.nd
     A rebuild may edit this adapter, and `load`: how the arrays are reached is not pinned.
     """
     return {
-        domain.name: {
-            split: (e.images, e.targets) for split, e in domain.splits.items()
-        }
+        domain.name: {split: (e.images, e.targets) for split, e in domain.splits.items()}
         for domain in domains
     }
 

@@ -1,4 +1,4 @@
-"""index.html: one file that is whole, right for anybody's names, and works in a browser."""
+"""index.html: one file that is whole, right for anybody's names, and works alone."""
 
 import base64
 import html
