@@ -43,9 +43,10 @@ def main(trials: int = 30, storage: str = "sqlite:///tune.db", *settings: str) -
         study_name="worst validation loss",
         storage=storage,
         load_if_exists=True,
-        sampler=optuna.samplers.TPESampler(seed=0),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
     )
+    # A seed of its own: a search that goes on must not draw its first trials again.
+    study.sampler = optuna.samplers.TPESampler(seed=len(study.trials))
     missing = max(0, trials - len(study.trials))
     study.optimize(lambda trial: objective(trial, *settings), n_trials=missing)
     return study

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import errno
-import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -36,8 +35,6 @@ Options: --help, --version; of every command: imports=[MODULE], --config-dir DIR
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command. Returns the exit code: 0, 2 for a user's mistake, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks: it is answered, and the process ends
-        import_module("robustmd.commands.completion").complete()
     with steady_streams():
         code = _main(given)
         lost = getattr(sys.stdout, "lost", None)

@@ -28,5 +28,5 @@ status=0
 # Only the files that have GPU tests: others import what such a machine may lack.
 mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.gpu' tests)
 timeout 110 "$python" -m pytest -m gpu "${files[@]}" 2>&1 | tee "$out/gpu_tests.txt" || status=1
-timeout 120 "$python" -m robustmd bench --quick --device cuda --out "$out/bench.json" 2>&1 | tee "$out/bench.txt" || status=1
+timeout 120 "$python" scripts/bench.py --quick --device cuda --out "$out/bench.json" 2>&1 | tee "$out/bench.txt" || status=1
 exit "$status"

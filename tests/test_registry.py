@@ -137,13 +137,12 @@ def test_no_list_names_a_method_that_is_taken_out(methods):
     assert found() == (names, rows, compared)
 
 
-def test_imports_are_found_wherever_they_are_given(tmp_path, monkeypatch):
-    monkeypatch.setenv("ROBUSTMD_IMPORTS", "zero")
+def test_imports_are_found_wherever_they_are_given(tmp_path):
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "mine.yaml").write_text("imports: [four]\n")
     typed = ["--config-dir", str(tmp_path), "experiment=mine", "imports=[one,'two']"]
     with in_config_dir([*typed, "+imports=three"]) as given:
-        assert imports_of(given) == ["zero", "one", "two", "three"]
+        assert imports_of(given) == ["one", "two", "three"]
         assert imports_of_experiments(given) == ["four"]
         assert without_imports(given) == ["experiment=mine"]
     assert imports_of_experiments(given) == []

@@ -65,14 +65,13 @@ STAND_INS = VARIABLES | {  # what a reader puts in by himself, or has trained be
     r" …$": " data=folder data.root=DIR",
 }
 PROGRAMS = re.compile(
-    r"(\.venv/bin/)?(robustmd|bash|pip|pipx|uvx|python|torchrun|eval|mlflow|tensorboard|wandb) \S"
+    r"(\.venv/bin/)?(robustmd|bash|pip|pipx|uvx|python|torchrun|mlflow|tensorboard|wandb) \S"
 )
 ELSEWHERE = {  # what takes long, and programs around ours -> where it is started
     "robustmd planted": "studies/planted/test_study.py",
     "robustmd theory": "studies/theory/test_study.py",
-    "robustmd bench": "bench/test_command.py",
-    "eval ": "commands/test_completion.py",
-    "torchrun ": "training/test_ranks.py",
+    "python scripts/bench": "scripts/test_bench.py",
+    "torchrun ": "training/test_distributed.py",
     "python scripts/": "test_typed_commands.py",
 }
 

@@ -15,10 +15,9 @@ COMMANDS = {
     "track": "send finished runs to TensorBoard, MLflow or W&B",
     "data": "fetch or find a data set, verify it, show what is in it",
     "doctor": "is all here that a run needs, and what mends what is not",
-    "explain": "what a key, a method or another option means, and where it is set",
+    "explain": "what a key, a method or another option means",
     "theory": "the paper's convergence rates and regret bound, measured",
     "planted": "every method on synthetic domains whose best worst case is known",
-    "completion": "the line that lets bash, zsh or fish complete all of this",
 }
 
 

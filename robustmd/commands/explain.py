@@ -1,4 +1,4 @@
-"""`robustmd explain KEY`: what a key or an option means, and where it is set."""
+"""`robustmd explain KEY`: what a key or an option means."""
 
 from __future__ import annotations
 

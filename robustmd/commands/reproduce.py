@@ -10,9 +10,9 @@ from robustmd.commands import add_run, make_parser
 
 CHANGEABLE = ("paths", "runtime", "checkpoint", "logging", "data.root", "data.manifest")
 EPILOG = """\
-verdicts: identical; within floating-point tolerance; within seed spread (code 0); different (code
-1). docs/runs.md says what each means. Where it can, the reproduction uses the device and the number
-of threads that this machine would choose: name others with runtime.device and runtime.threads.
+Code 0 where every number is the same, else 1 and the largest differences. The reproduction uses the
+device and the number of threads that this machine would choose: name others with runtime.device and
+runtime.threads.
 
 examples:
   robustmd reproduce outputs/digits_mini/opt/3f2a91c0/seed=0

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import yaml
-from hydra.core.global_hydra import GlobalHydra
-from hydra.types import RunMode
 from rich.console import Console
 from rich.table import Table
 
-from robustmd.config.composing import composed_config, initialized
+from robustmd.config.composing import composed_config
 from robustmd.config.keys import Key, all_keys, described, keys_of, meant
-from robustmd.config.plugins import conf_folders
 from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top, leaves
 from robustmd.config.typed import typed
 from robustmd.errors import UserError
@@ -55,7 +51,7 @@ def explain_option(group: str, name: str, console: Console) -> None:
 
 
 def explain_key(name: str, overrides: Sequence[str], console: Console) -> None:
-    """What a key means and may be, and where it is set. Raises UserError: there is none."""
+    """What a key means, may be and is. Raises UserError: there is none."""
     known = all_keys()
     found = meant(name, (key.name for key in known))
     if found is None:
@@ -67,7 +63,7 @@ def explain_key(name: str, overrides: Sequence[str], console: Console) -> None:
     key = next((key for key in of_that_name if key.option in chosen), of_that_name[0])
     now = f"not there, but with {key.option}"
     if key.option is None or key.option in chosen:
-        now = f"{hydra_value(values[found])}, {origin(found, overrides)}"
+        now = hydra_value(values[found])
     console.print(f"{found}: {key.meaning}", soft_wrap=True)
     rows = [("is", key.allowed), ("default", hydra_value(key.default)), ("now", now)]
     if key.option:
@@ -82,47 +78,3 @@ def _print_table(rows: Iterable[Sequence[str]], console: Console) -> None:
     for row in rows:
         table.add_row("", *row)
     console.print(table)
-
-
-_NOTHING = object()
-
-
-def origin(key: str, overrides: Sequence[str]) -> str:
-    """In words: where the value of a key comes from.
-
-    Args:
-        key: its whole name.
-        overrides: what was typed; its config composes.
-    """
-    if any(text.lstrip("+").partition("=")[0] == key for text in overrides):
-        return "as typed"
-    with initialized(overrides) as given:
-        loader = GlobalHydra.instance().config_loader()
-        files = loader.compute_defaults_list("config", given, RunMode.RUN).defaults
-    for file in reversed(files):  # what comes later wins
-        content, shown = _content(f"{file.config_path}.yaml")
-        swept = _at(content, "hydra.sweeper.params")
-        if isinstance(swept, Mapping) and key in swept:
-            return f"{shown} sweeps it: {swept[key]}"
-        inner = key.removeprefix(f"{file.package}.") if file.package else key
-        if (inner != key or not file.package) and _at(content, inner) is not _NOTHING:
-            return f"from {shown}"
-    return "the default"
-
-
-def _content(path: str) -> tuple[Any, str]:
-    """What the first file of that name says, and how it is called; nothing, where it is none."""
-    conf, *own = conf_folders()
-    for folder in (conf, *own):
-        if (folder / path).is_file():
-            shown = f"conf/{path}" if folder == conf else str(folder / path)
-            return yaml.safe_load((folder / path).read_text("utf-8")), shown
-    return None, ""
-
-
-def _at(content: Any, key: str) -> Any:
-    for name in key.split("."):
-        if not isinstance(content, Mapping) or name not in content:
-            return _NOTHING
-        content = content[name]
-    return content

@@ -12,7 +12,8 @@ from typing import Any
 from robustmd.config.settings import DATA, OPTIONS, SECTIONS
 
 NUMBER_CHANGING = (*OPTIONS, "training", "evaluation")
-REMOVED = {"data": {"shares": "equal"}}  # keys that are no more, by the default that runs recorded
+# keys that are no more, by the default that runs recorded
+REMOVED: dict[str, dict[str, Any]] = {"data": {"shares": "equal"}, "method": {"point": None}}
 
 
 def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:

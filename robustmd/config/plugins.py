@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from robustmd.config.settings import Config
 
 GROUP = "robustmd.plugins"  # of entry points
-VARIABLE = "ROBUSTMD_IMPORTS"  # names modules for every command, with commas between
 CONFIG_DIR = "ROBUSTMD_CONFIG_DIR"  # names a folder for every command, as --config-dir does
 _IMPORTS = re.compile(r"\+{0,2}imports=\[?([^\]]*)\]?")
 
 
 def imports_of(arguments: Sequence[str]) -> list[str]:
-    """The modules that `imports=[a,b]` among a command's arguments names, and the environment's."""
+    """The modules that `imports=[a,b]` among a command's arguments names."""
     given = [match[1] for text in arguments if (match := _IMPORTS.fullmatch(text))]
-    names = (n.strip(" '\"") for n in ",".join([os.environ.get(VARIABLE, ""), *given]).split(","))
+    names = (n.strip(" '\"") for n in ",".join(given).split(","))
     return list(dict.fromkeys(name for name in names if name))
 
 

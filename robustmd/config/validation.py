@@ -17,10 +17,10 @@ from robustmd.registry import AUGMENTATIONS, LOSSES, METHODS, METRICS
 class Settled(NamedTuple):
     """A config checked against the data set's domains, and what follows from both.
 
-    config: with names in place of indices, weights in place of a point's number, and nothing for a
-    number of domains that is drawn anyhow. trained: the K domains that train. unseen: those of
-    `data.unseen`, in no mean or worst case of the others. domains_per_batch: M, how many of the K
-    each iteration draws: what was asked for; else all, or as many as a batch has examples.
+    config: with names in place of indices, and nothing for a number of domains that is drawn
+    anyhow. trained: the K domains that train. unseen: those of `data.unseen`, in no mean or worst
+    case of the others. domains_per_batch: M, how many of the K each iteration draws: what was asked
+    for; else all, or as many as a batch has examples.
     """
 
     config: Config

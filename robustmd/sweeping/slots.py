@@ -9,8 +9,6 @@ from typing import Any
 
 from robustmd.errors import UserError
 
-_GIB_EACH = 1.0  # of memory, for a run: the processes of the small data sets take half of it
-
 DEVICES = Path("/dev")
 _GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "dxg", "kfd")  # CUDA's, on Linux and WSL; ROCm's
 
@@ -21,8 +19,7 @@ def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> li
     Args:
         device: `runtime.device`.
         runs: how many there are.
-        n_jobs: how many the user wants; None: one a core, or `per_device` on each GPU, and no more
-            than the memory holds.
+        n_jobs: how many the user wants; None: one a core, or `per_device` on each GPU.
         per_device: runs that share a GPU.
 
     Raises:
@@ -43,23 +40,12 @@ def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> li
         return [{"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} for i in range(min(wanted, runs))]
     wanted = min(n_jobs or cores(), runs)
     one_thread = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    return [one_thread] * (wanted if n_jobs else _that_fit(wanted))
+    return [one_thread] * wanted
 
 
 def processes() -> int:
     """How many torchrun has started for one run; 1 without it."""
     return int(os.environ["WORLD_SIZE"]) if {"RANK", "WORLD_SIZE"} <= os.environ.keys() else 1
-
-
-def _that_fit(wanted: int) -> int:
-    available = available_gib()
-    fit = wanted if available is None else max(1, min(wanted, int(available / _GIB_EACH)))
-    if fit < wanted:
-        line = (
-            f"{available:.1f} GiB of memory are free: {fit} runs side by side in place of {wanted}"
-        )
-        print(f"{line}; jobs=N takes N", file=sys.stderr)  # noqa: T201
-    return fit
 
 
 def _gpus(device: str) -> list[str]:

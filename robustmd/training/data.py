@@ -107,7 +107,8 @@ class Images:
         if self.are_images:
             self.size = domains.image_size
             views = [split.views for domain in domains for split in domain.splits.values()]
-            self.variants = Variants(views, tuple(self.images.shape[1:3]), self.device)
+            if any(one != Views() for one in views):
+                self.variants = Variants(views, tuple(self.images.shape[1:3]), self.device)
         self.parts: dict[str, dict[str, Part]] = {split: {} for split in SPLITS}
         for number, domain in enumerate(domains):
             for split, examples in domain.splits.items():

@@ -11,7 +11,7 @@ from robustmd.backbones import build_backbone
 from robustmd.backbones.resnet18 import IMAGENET_MEAN, IMAGENET_STD
 from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.data import normalised
-from robustmd.training.learner import IterateAverage
+from robustmd.training.learner import Average
 
 
 def ResNet18(classes: int) -> nn.Module:  # noqa: N802
@@ -64,15 +64,15 @@ def test_averaged_weights_get_batch_norm_statistics_of_their_own() -> None:
     """W̄'s statistics are those of its own activations on the batches, not the last model's."""
     torch.manual_seed(0)
     model = ResNet18(3)
-    average = IterateAverage(model)
+    average = Average(model, None)
     average.include(model, 1)
     moved = copy.deepcopy(model)
     with torch.no_grad():
         for parameter in moved.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
-    average.include(moved, 2)
+    average.include(moved, 1 / 2)
     batches = [torch.randn(8, 3, 32, 32) for _ in range(3)]
-    ready = average.ready(batches)
+    ready = average.ready(moved, batches)
     scaled = [torch.addcmul(ready.input_shift, b, ready.input_scale) for b in batches]
     first = torch.stack([ready.conv1(images) for images in scaled])
     torch.testing.assert_close(

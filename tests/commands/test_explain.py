@@ -1,4 +1,4 @@
-"""`robustmd explain`: what a key means, what it may be, and where a command sets it."""
+"""`robustmd explain`: what a key means, what it may be, and its value."""
 
 from pathlib import Path
 
@@ -25,14 +25,13 @@ class Leaning(robustmd.Settings):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("training.learning_rate", ["default  0.01", "0.03, from conf/training/digits_mini.yaml"]),
-        ("training.learning_rate data=pets", ["0.005, from conf/training/pets.yaml"]),
-        ("training.lr training.learning_rate=1", ["training.learning_rate: η", "1.0, as typed"]),
-        ("lam", ["method.lam: λ", "a number > 0", "1.0, the default", "docs/methods/opt.md"]),
-        ("lam experiment=lambda_l2", ["conf/experiment/lambda_l2.yaml sweeps it: 0.1,1,10"]),
+        ("training.learning_rate", ["default  0.01", "0.03"]),
+        ("training.learning_rate data=pets", ["0.005"]),
+        ("training.lr training.learning_rate=1", ["training.learning_rate: η", "1.0"]),
+        ("lam", ["method.lam: λ", "a number > 0", "1.0", "docs/methods/opt.md"]),
         ("method.k", ["of       method=topk", "not there, but with method=topk"]),
-        ("checkpoint.seconds", ["null or a number > 0", "300.0, from conf/config.yaml"]),
-        ("data.svhn.extra data=digits", ["true or false", "false, the default"]),
+        ("checkpoint.seconds", ["null or a number > 0", "300.0"]),
+        ("data.svhn.extra data=digits", ["true or false", "false"]),
         (
             "method=topk",
             ["method=topk: The mean of the k", "method.k", "docs/methods/topk"],
@@ -69,8 +68,7 @@ def test_a_method_and_a_config_directory_of_ones_own_are_explained_alike(
     assert cli.main(["explain", "-cd", str(folder), "method.first", "experiment=own"]) == 0
     printed = capsys.readouterr().out.replace("\n", "").replace(" ", "")
     assert "pofthefirstdomain" in printed
-    assert "0.9,from/" in printed
-    assert "mine/experiment/own.yamlmore" in printed
+    assert "now0.9more" in printed
     assert "leaning_code" in printed
     assert cli.main(["explain", "leaning"]) == 0
     assert "Fixed weights that lean" in capsys.readouterr().out

@@ -89,10 +89,10 @@ def test_a_run_that_never_began_leaves_no_directory(run: RunDirectory, tmp_path:
 
 def test_rows_are_cut_back_to_where_a_checkpoint_was(run: RunDirectory) -> None:
     run.append(files.METRICS, [(0, "0.000", "train", "a", 2.5, 10.0, 60)])
-    extents = run.extents()
+    lengths = run.lengths()
     text = (run.path / files.METRICS).read_text()
     run.append(files.METRICS, [(4, "1.000", "train", "a", 1.5, 20.0, 60)])
-    run.cut_back(extents)
+    run.cut_back(lengths)
     assert (run.path / files.METRICS).read_text() == text
     assert text.splitlines() == [
         "iteration,seconds,split,domain,loss,accuracy,examples",
@@ -104,7 +104,7 @@ def test_a_new_start_leaves_nothing_of_the_old(run: RunDirectory) -> None:
     run.append_log("old")
     checkpoints.save(run.path, 5, {"iteration": 5})
     with run.locked():
-        run.begin({"seed": 0}, {"device": "cpu"})
+        run.begin({"seed": 0}, {"device": "cpu"}, {"status": "running"})
     assert not (run.path / files.LOG).exists()
     assert not list(checkpoints.newest_first(run.path))
 

@@ -16,7 +16,6 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 @pytest.fixture
 def cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "cores", lambda: 4)
-    monkeypatch.setattr(module, "available_gib", lambda: 100.0)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
@@ -29,20 +28,6 @@ def test_one_a_core_unless_asked(runs: int, n_jobs: int | None, places: int) -> 
     found = slots("cpu", runs, n_jobs)
     assert len(found) == places
     assert places == 1 or found == [ONE_THREAD] * places
-
-
-@pytest.mark.usefixtures("cores")
-def test_no_more_than_the_memory_holds_and_a_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(module, "available_gib", lambda: 2.5)
-    assert len(slots("cpu", 9)) == 2
-    assert capsys.readouterr().err == (
-        "2.5 GiB of memory are free: 2 runs side by side in place of 4; jobs=N takes N\n"
-    )
-    assert len(slots("cpu", 9, 4)) == 4  # who asks for it gets it
-    monkeypatch.setattr(module, "available_gib", lambda: 0.2)
-    assert slots("cpu", 9) == [ONE_THREAD]
 
 
 @pytest.mark.usefixtures("cores")
