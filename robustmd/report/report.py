@@ -95,7 +95,8 @@ def write(path: Path, content: str | bytes) -> Path:
 def _without_own(report: Report) -> Report:
     """The folders of the report may lie in outputs and are no runs that were passed over."""
     whole = report.out.resolve()
-    parts = (*report.sections, *report.leave_one_out)
-    own = {whole, *(whole / one.section.folder for one in parts)}
+    folders = [one.section.folder for one in report.sections]
+    folders += [one.section.folder for one in report.leave_one_out]
+    own = {whole, *(whole / folder for folder in folders)}
     kept = (one for one in report.problems if one.scope != "directory" or one.path not in own)
     return replace(report, problems=tuple(kept))
