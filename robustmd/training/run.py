@@ -103,7 +103,7 @@ def run(
         path, processes = plan.directory.path, plan.processes
         announce(path)
         try:
-            with plan.directory.locked(say):
+            with plan.directory.locked():
                 if processes.first_says(processes.is_first and is_finished(plan)):
                     changed = changed_code(plan)
                     words = "finished before; not trained again (force=true would)"
