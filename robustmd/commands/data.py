@@ -94,7 +94,7 @@ def _config(overrides: Sequence[str]) -> Config:
 def _show(config: Config, picture: Path | None, form: str | None, *, check: bool) -> int:
     from robustmd.config.loading import load_domains, with_test_notes  # noqa: PLC0415
     from robustmd.domains.inspect import prepared_folder, print_data_set  # noqa: PLC0415
-    from robustmd.domains.store import read_through  # noqa: PLC0415
+    from robustmd.domains.store import check_store  # noqa: PLC0415
 
     console = _console()
 
@@ -105,7 +105,7 @@ def _show(config: Config, picture: Path | None, form: str | None, *, check: bool
     seen = [name for name in domains.names if name not in config.data.unseen]
     domains = with_test_notes(domains, seen, say)
     if check and (folder := prepared_folder(domains)) is not None:
-        read_through(folder)
+        check_store(folder)
     print_data_set(domains, config.data.unseen, console)
     if check:
         say("Checked: all prepared arrays are what they were prepared as")

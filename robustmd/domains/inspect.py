@@ -18,8 +18,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from robustmd.config.keys import described
-from robustmd.domains.domain_set import Domain, DomainSet, Split, size_in_words
-from robustmd.domains.views import SPLITS, Views
+from robustmd.domains.domain_set import SPLITS, Domain, DomainSet, Split, Views, size_in_words
 from robustmd.errors import UserError, listed, printable
 from robustmd.registry import DATA
 
@@ -54,7 +53,8 @@ def print_data_set(data: DomainSet, unseen: Sequence[str], console: Console) -> 
     if data.are_images:
         inputs = f"images of {data.image_size[1]}×{data.image_size[0]} RGB"
     size = decimal(data.images.nbytes + data.targets.nbytes)
-    head = f"{data.name}: {len(data)} domains, {data.labels_in_words}, {inputs}, {size} prepared"
+    labels = f"{len(data.classes)} {'numbers' if data.are_numbers else 'classes'}"
+    head = f"{data.name}: {len(data)} domains, {labels}, {inputs}, {size} prepared"
     console.print(f"\n{head}", soft_wrap=True)
     console.print(_domains(data, unseen))
     lines = [*_expanded(data), *_duplicates(data), f"Fingerprint: {data.fingerprint}"]

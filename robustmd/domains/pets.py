@@ -14,17 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from robustmd.config.ranges import CLASSES, IMAGE_SIDE
-from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.digits import fetching
-from robustmd.domains.domain_set import DomainSet
-from robustmd.domains.folder import File, prepare
-from robustmd.domains.store import stamp_of
-from robustmd.domains.views import VARIANTS, Views
+from robustmd.domains.domain_set import DomainSet, Views
+from robustmd.domains.folder import SUFFIXES, File, domain_of, given_splits, prepare
 from robustmd.errors import UserError, listed, printable, readable
 from robustmd.registry import DataFacts, Settings, data, key
 
 BYTES = 811_092_049  # Oxford-IIIT Pet; ImageNet is not fetched
-EXPANSION = tuple(VARIANTS)  # identity, both flips, rotations by 45°, …, 315°: ×10
+ROTATIONS = tuple(f"rotate_{degrees}" for degrees in range(45, 360, 45))
+EXPANSION = ("identity", "flip_horizontal", "flip_vertical", *ROTATIONS)  # ×10
 IMAGENET, VGG = "imagenet", "vgg"
 IMAGENET_FOLDERS = ("imagenet", "ImageNet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC")  # of paths.data
 IMAGENET_SPLITS = {"train": "train", "test": "val"}  # ours → ILSVRC2012's folder
@@ -133,18 +131,19 @@ class Pets(Settings):
             own, note = (list_imagenet if name == IMAGENET else list_vgg)(data_dir, breeds)
             _check_classes(name, own, breeds)
             files, notes = [*files, *own], [*notes, *note]
-        skip = self.skip_unreadable
-        prepared = prepare("pets", data_dir, files, breeds, self.size, facts, skip=skip)
-        found = []
-        for name, rows in prepared.rows.items():
-            _check_classes(name, [prepared.files[row] for row in rows], breeds)
+        files, store, readable, more = prepare(
+            "pets", data_dir, files, breeds, self.size, facts, skip=self.skip_unreadable
+        )
+        loaded = []
+        for name, rows in readable.items():
+            _check_classes(name, [files[row] for row in rows], breeds)
             source, licence = SOURCES[name]
             seen = Views(crop=self.crop)
             views = {"train": Views(EXPANSION, self.crop) if name == VGG else seen, "test": seen}
-            about = {"source": source, "licence": licence}
-            found.append(prepared.domain(name, prepared.given_splits(rows), views, **about))
-        notes += prepared.notes
-        return DomainSet.of("pets", found, breeds, notes, facts.say, prepared.paths)
+            splits = given_splits(rows, files)
+            loaded.append(domain_of(store, name, splits, views, source=source, licence=licence))
+        paths = [file.path for file in files]
+        return DomainSet.of("pets", loaded, breeds, [*notes, *more], facts.say, paths)
 
 
 def _check_classes(domain: str, files: Iterable[File], breeds: Sequence[str]) -> None:
@@ -184,7 +183,7 @@ def list_imagenet(data_dir: Path, breeds: Sequence[str]) -> tuple[list[File], li
             for path in paths:
                 if path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
                     relative = path.relative_to(data_dir).as_posix()
-                    files.append(File(IMAGENET, breed, split, relative, stamp_of(path)))
+                    files.append(File(IMAGENET, breed, split, relative))
     held, whole = sum(f.split == "test" for f in files), VALIDATION_IMAGES * len(breeds)
     notes = [
         f"ImageNet: {held:,} validation images of {len(breeds)} classes in {printable(there[0])}; "
@@ -222,8 +221,7 @@ def list_vgg(data_dir: Path, breeds: Sequence[str]) -> tuple[list[File], list[st
             seen.add(match[1])
             if match[2].lower() in breeds:
                 photo = f"{VGG_FOLDER}/images/{match[1]}.jpg"
-                stamp = stamp_of(data_dir / photo)
-                files.append(File(VGG, match[2].lower(), split, photo, stamp))
+                files.append(File(VGG, match[2].lower(), split, photo))
         if len(seen) - before != published:
             notes.append(
                 f"VGG: {name} lists {len(seen) - before:,} images, the published one "
