@@ -94,12 +94,6 @@ def test_several_columns_make_a_domain(table):
     assert by_place.names == ("land", "water")
 
 
-def test_one_image_may_belong_to_two_domains(table):
-    shared = [f"{name},c,x," for name in IMAGES[:5]]
-    data = table(lines(*good(), *shared))
-    assert sorted(grays(data["c"].train) + grays(data["c"].test)) == list(range(5))
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [

