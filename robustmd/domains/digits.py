@@ -125,15 +125,12 @@ class Digits(Settings):
     def _files(self, name: str, folder: Path) -> dict[str, Path | None]:
         """The domain's files by their names, perhaps compressed; None where one is missing."""
         wanted = [file for file in MD5S[name] if self.svhn.extra or not file.startswith("extra")]
-        places = [(place, suffix) for place in FOLDERS[name] for suffix in ("", ".gz")]
-        candidates = {
-            file: [folder / place / f"{file}{suffix}" for place, suffix in places]
+        places = [folder / place for place in FOLDERS[name]]
+        paths = {
+            file: [place / f"{file}{suffix}" for place in places for suffix in ("", ".gz")]
             for file in wanted
         }
-        return {
-            file: next((path for path in paths if path.is_file()), None)
-            for file, paths in candidates.items()
-        }
+        return {file: next(filter(Path.is_file, tries), None) for file, tries in paths.items()}
 
     def _fetched(self, name: str, folder: Path) -> dict[str, Path]:
         """The same, once torchvision has fetched what was missing. Raises UserError."""

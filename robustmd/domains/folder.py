@@ -213,8 +213,7 @@ def list_root(root: Path) -> tuple[list[File], list[str]]:
             filled |= {*path.parents}
         else:
             others.append(printable("/".join(parts)))
-    splits = [path.name for path in folders if path.parent == root]
-    splits = [name for name in splits if name.lower() in SPLIT_WORDS]
+    splits = [name for name in folders.values() if name.lower() in SPLIT_WORDS]
     if len(splits) > 1:
         raise UserError(f"{where}: holds {', '.join(splits)}; domains come first: {LAYOUT}")
     if empty := [name for path, name in folders.items() if path not in filled]:
@@ -320,13 +319,19 @@ def prepare(
     files = sorted(files, key=lambda file: (file.domain, clean(file.path)))
     numbers = {label: number for number, label in enumerate(classes)}
 
+    def filled(paths: Sequence[Path], first: int, notes: Notes) -> Iterator[np.ndarray]:
+        for row, image in enumerate(decode(paths, size), start=first):
+            if isinstance(image, str):
+                notes.append((row, image))
+            yield np.zeros((size, size, 3), np.uint8) if isinstance(image, str) else image
+
     def build(notes: Notes) -> Iterator[Block]:
         first = 0
         for domain, group in groupby(files, key=lambda file: file.domain):
             own = [*group]
             labels = np.array([numbers[file.label] for file in own])
             paths = [folder / file.path for file in own]
-            yield domain, labels, _filled(decode(paths, size), first, size, notes)
+            yield domain, labels, filled(paths, first, notes)
             first += len(own)
 
     settings = [name, str(folder), list(classes) if name != "folder" else []]
@@ -343,16 +348,6 @@ def prepare(
     left_out = [row for row, _ in store.notes]
     readable = {domain: rows[~np.isin(rows, left_out)] for domain, rows in store.rows.items()}
     return files, store, readable, notes if unreadable else []
-
-
-def _filled(
-    images: Iterable[np.ndarray | str], first: int, size: int, notes: Notes
-) -> Iterator[np.ndarray]:
-    """The images; black and a note where there is a reason instead."""
-    for row, image in enumerate(images, start=first):
-        if isinstance(image, str):
-            notes.append((row, image))
-        yield np.zeros((size, size, 3), dtype=np.uint8) if isinstance(image, str) else image
 
 
 def given_splits(rows: np.ndarray, files: Sequence[File]) -> dict[str, np.ndarray]:
