@@ -28,6 +28,8 @@ examples:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd data`. Returns the exit code. Raises UserError."""
+    given = parser().parse_intermixed_args(arguments)
+
     from robustmd.config.composing import composed_config  # noqa: PLC0415 - not needed for --help
     from robustmd.config.loading import load_domains, with_test_notes  # noqa: PLC0415
     from robustmd.config.typed import check_taken, typed  # noqa: PLC0415
@@ -36,7 +38,6 @@ def main(arguments: Sequence[str]) -> int:
     from robustmd.domains.store import check_store  # noqa: PLC0415
     from robustmd.runs.files import write_atomically  # noqa: PLC0415
 
-    given = parser().parse_intermixed_args(arguments)
     name = given.words[0] if given.words and "=" not in given.words[0] else None
     overrides = given.words[0 if name is None else 1 :]
     named = [override for override in overrides if override.startswith("data=")]
