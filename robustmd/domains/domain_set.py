@@ -283,7 +283,7 @@ class DomainSet:
 
     def __getitem__(self, key: str | int) -> Domain:
         """The domain of that name or place. Raises UserError for an unknown name."""
-        if isinstance(key, int):
+        if not isinstance(key, str):
             return self.domains[key]
         if key not in self.names:
             known = listed(self.names)

@@ -153,14 +153,15 @@ def rotated_grid(
 def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[tuple[str, str, float]]:
     """Name, variant and σ of every domain: every σ of the first angle, then of the next. The names
     are "rotate_0", "rotate_15", …, or "rotate_0_sigma_0", … unless `sigmas` is [0] alone."""
-    found = []
+    views = []
     for angle in angles:
         degrees = f"{angle % 360:g}"
         name = "rotate_0" if float(degrees) in (0, 360) else f"rotate_{degrees}"
         for sigma in sigmas:
             noisy = "" if list(sigmas) == [0] else f"_{noisy_name(sigma)}"
-            found.append((name + noisy, name.replace("rotate_0", "identity"), float(sigma)))
-    return found
+            variant = "identity" if name == "rotate_0" else name
+            views.append((name + noisy, variant, float(sigma)))
+    return views
 
 
 def _changed(
