@@ -14,7 +14,7 @@ from torch import nn
 
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file
-from robustmd.domains.decoding import UnreadableError, decode, quietly
+from robustmd.domains.folder import decode
 from robustmd.errors import UserError, printable
 from robustmd.registry import FROM_PYTHON, BackboneFacts
 from robustmd.runs import files
@@ -265,10 +265,8 @@ class Run:
 def _read(paths: Sequence[str | Path], size: int) -> np.ndarray:
     """uint8 [n, size, size, 3], prepared as `data=folder` prepares its files."""
     found = []
-    with quietly():
-        for path in paths:
-            try:
-                found.append(decode(Path(path).expanduser(), size)[0])
-            except UnreadableError as reason:
-                raise UserError(f"{path}: cannot be read ({reason})") from None
+    for path, image in zip(paths, decode([Path(p).expanduser() for p in paths], size), strict=True):
+        if isinstance(image, str):
+            raise UserError(f"{path}: cannot be read ({image})")
+        found.append(image)
     return np.stack(found) if found else np.empty((0, size, size, 3), np.uint8)

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from robustmd.domains.domain_set import Domain, DomainSet
-from robustmd.domains.store import Images, Notes, open_store, stamp_of
+from robustmd.domains.store import Block, Notes, open_store, stamp_of
 from robustmd.errors import UserError, first_line, printable
 from robustmd.registry import DataFacts, Settings, data, key
 from robustmd.runs.files import hex_digest
@@ -29,9 +29,12 @@ from robustmd.runs.files import hex_digest
 BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
 CLASSES = tuple(str(digit) for digit in range(10))
 SIDE = 32
-BLOCK = 1024  # images
 TIMEOUT = 20.0  # seconds without a byte
 TITLES = {"mnist": "MNIST", "svhn": "SVHN"}
+SOURCES = {
+    "mnist": "MNIST (LeCun, Cortes, Burges), 28×28 enlarged to 32×32",
+    "svhn": "SVHN cropped digits (Netzer et al. 2011)",
+}
 LICENCES = {"mnist": "CC BY-SA 3.0", "svhn": "non-commercial use only"}
 FOLDERS = {"mnist": ("MNIST/raw",), "svhn": ("svhn", "SVHN", ".")}  # fetched ones go to the first
 MD5S = {
@@ -67,8 +70,8 @@ class Digits(Settings):
         return ("mnist", "svhn")
 
     def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
-        there = {TITLES[name]: all(self._files(name, folder).values()) for name in TITLES}
-        return "; ".join(f"{TITLES[name]} {LICENCES[name]}" for name in TITLES), BYTES, there
+        present = {TITLES[name]: None not in self._files(name, folder).values() for name in TITLES}
+        return "; ".join(f"{TITLES[name]} {LICENCES[name]}" for name in TITLES), BYTES, present
 
     def load(self, facts: DataFacts) -> DomainSet:
         """The domains "mnist" (60,000 + 10,000) and "svhn" (73,257 + 26,032). Raises UserError."""
@@ -82,10 +85,18 @@ class Digits(Settings):
             files = [path for name in domains for path in self._fetched(name, folder).values()]
             content = [[str(path), stamp_of(path)] for path in files]
 
-        def build(notes: Notes) -> Iterator[Images]:
+        def build(notes: Notes) -> Iterator[Block]:
             for number, name in enumerate(domains):
                 files = self._fetched(name, folder)
-                notes += [(number, stranger) for stranger in self._strangers(name, files)]
+                strangers = [file for file in files if _md5(files[file]) != MD5S[name][file]]
+                if strangers and self.verify:
+                    raise UserError(
+                        f"{len(strangers)} of the {len(files)} {TITLES[name]} files are not the "
+                        f"published ones: {printable(files[strangers[0]])} has content of another "
+                        f"md5 than {MD5S[name][strangers[0]]}; delete what is wrong to have it "
+                        "fetched, or use all as it is with data.verify=false"
+                    )
+                notes += [(number, file) for file in strangers]
                 try:
                     yield from (_mnist if name == "mnist" else _svhn)(files)
                 except Exception as error:  # over damaged bytes anything
@@ -96,37 +107,30 @@ class Digits(Settings):
                         "again"
                     ) from error
 
-        blocks = [f"{name}_{split}" for name in domains for split in ("train", "test")]
         settings = [list(domains), self.svhn.extra, self.verify]
-        store = open_store(
-            facts.folder("cache"), "digits", settings, content, blocks, build, facts.say
-        )
-        found, notes = [], []
+        cache = facts.folder("cache")
+        store = open_store(cache, "digits", SIDE, settings, content, build, facts.say)
+        loaded, notes = [], []
         for number, name in enumerate(domains):
-            strangers = ", ".join(text for of, text in store.notes if of == number)
+            strangers = ", ".join(file for of, file in store.notes if of == number)
             if strangers:
                 words = f"{TITLES[name]} is read from unofficial files (data.verify=false)"
                 notes.append(f"{words}: {strangers}")
+            source = SOURCES[name] + ", train + extra" * (name == "svhn" and self.svhn.extra)
             verified = "not official" if strangers else "official"
-            splits, sums = store.splits(f"{name}_")
-            found.append(Domain(name, splits, self._origin(name), LICENCES[name], verified, sums))
-        return DomainSet.of("digits", found, CLASSES, notes, facts.say)
-
-    def _origin(self, name: str) -> str:
-        if name == "mnist":
-            return "MNIST (LeCun, Cortes, Burges), 28×28 enlarged to 32×32"
-        extra = ", train + extra" if self.svhn.extra else ""
-        return f"SVHN cropped digits (Netzer et al. 2011){extra}"
+            splits, sums = store.splits(name)
+            loaded.append(Domain(name, splits, source, LICENCES[name], verified, sums))
+        return DomainSet.of("digits", loaded, CLASSES, notes, facts.say)
 
     def _files(self, name: str, folder: Path) -> dict[str, Path | None]:
         """The domain's files by their names, perhaps compressed; None where one is missing."""
         wanted = [file for file in MD5S[name] if self.svhn.extra or not file.startswith("extra")]
-        found: dict[str, Path | None] = dict.fromkeys(wanted)
-        for file, place, suffix in product(wanted, FOLDERS[name], ("", ".gz")):
-            path = folder / place / f"{file}{suffix}"
-            if found[file] is None and path.is_file():
-                found[file] = path
-        return found
+        places = [folder / place for place in FOLDERS[name]]
+        paths = {
+            file: [place / f"{file}{suffix}" for place in places for suffix in ("", ".gz")]
+            for file in wanted
+        }
+        return {file: next(filter(Path.is_file, tries), None) for file, tries in paths.items()}
 
     def _fetched(self, name: str, folder: Path) -> dict[str, Path]:
         """The same, once torchvision has fetched what was missing. Raises UserError."""
@@ -142,19 +146,6 @@ class Digits(Settings):
                     SVHN(place, path.name.partition("_")[0], download=True)
         return {file: path for file, path in self._files(name, folder).items() if path is not None}
 
-    def _strangers(self, name: str, files: Mapping[str, Path]) -> list[str]:
-        """The names of those that are not the published ones. Raises UserError where these are
-        refused."""
-        strangers = [file for file, path in files.items() if _md5(path) != MD5S[name][file]]
-        if strangers and self.verify:
-            raise UserError(
-                f"{len(strangers)} of the {len(files)} {TITLES[name]} files are not the published "
-                f"ones: {printable(files[strangers[0]])} has content of another md5 than "
-                f"{MD5S[name][strangers[0]]}; delete what is wrong to have it fetched, or use all "
-                "as it is with data.verify=false"
-            )
-        return strangers
-
 
 def _md5(path: Path) -> str:
     """Of a file's content, decompressed; of one that cannot be read what no file has."""
@@ -165,7 +156,7 @@ def _md5(path: Path) -> str:
         return "unreadable"
 
 
-def _mnist(files: Mapping[str, Path]) -> Iterator[Images]:
+def _mnist(files: Mapping[str, Path]) -> Iterator[Block]:
     from torchvision.datasets import mnist, utils  # noqa: PLC0415 - takes seconds
 
     with TemporaryDirectory() as scratch:
@@ -173,24 +164,24 @@ def _mnist(files: Mapping[str, Path]) -> Iterator[Images]:
             file: utils.extract_archive(path, scratch) if path.suffix == ".gz" else path
             for file, path in files.items()
         }
-        for stem in ("train", "t10k"):
+        for split, stem in (("train", "train"), ("test", "t10k")):
             images = mnist.read_image_file(str(plain[f"{stem}-images-idx3-ubyte"])).numpy()
             labels = mnist.read_label_file(str(plain[f"{stem}-labels-idx1-ubyte"])).numpy()
-            _check(images[..., None], labels, (28, 28, 1))
-            yield Images(labels, map(_enlarged, _blocks(images)))
+            _check(images, labels, (28, 28))
+            yield f"mnist_{split}", labels, map(_enlarged, images)
 
 
-def _svhn(files: Mapping[str, Path]) -> Iterator[Images]:
+def _svhn(files: Mapping[str, Path]) -> Iterator[Block]:
     from scipy.io import loadmat  # noqa: PLC0415 - not needed once it is prepared
 
-    for parts in (("train", "extra"), ("test",)):
+    for split, parts in (("train", ("train", "extra")), ("test", ("test",))):
         names = [name for part in parts if (name := f"{part}_32x32.mat") in files]
         read = [loadmat(files[name], variable_names=("X", "y")) for name in names]
         labels = np.concatenate([arrays["y"][:, 0].astype(np.int64) % 10 for arrays in read])
         images = [np.moveaxis(arrays["X"], 3, 0) for arrays in read]
         for array, arrays in zip(images, read, strict=True):
             _check(array, arrays["y"][:, 0] - 1, (SIDE, SIDE, 3))
-        yield Images(labels, (block for array in images for block in _blocks(array)))
+        yield f"svhn_{split}", labels, chain(*images)
 
 
 def _check(images: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -201,16 +192,10 @@ def _check(images: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> No
         raise ValueError("labels are not those of ten digits")
 
 
-def _enlarged(images: np.ndarray) -> np.ndarray:
-    """uint8 [n, 32, 32, 3] from gray images, uint8 [n, 28, 28]."""
-    pictures = (Image.fromarray(image) for image in images)
-    gray = [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.BILINEAR)) for one in pictures]
-    return np.repeat(np.stack(gray)[..., None], 3, axis=3)
-
-
-def _blocks(images: np.ndarray) -> list[np.ndarray]:
-    """Views of some of the images at a time."""
-    return np.array_split(images, range(BLOCK, len(images), BLOCK))
+def _enlarged(image: np.ndarray) -> np.ndarray:
+    """uint8 [32, 32, 3] from a gray image, uint8 [28, 28]."""
+    gray = Image.fromarray(image).resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    return np.repeat(np.asarray(gray)[..., None], 3, axis=2)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,7 +34,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from robustmd.domains.digits import CLASSES, SIDE
 from robustmd.domains.domain_set import Domain, DomainSet
-from robustmd.domains.store import Images, Notes, open_store
+from robustmd.domains.store import Block, Notes, open_store
 from robustmd.registry import DataFacts, Settings, data
 
 SEED = 2019  # fixed: it belongs to the data set, not to the run
@@ -97,27 +97,26 @@ class Shipped(Settings):
 
     def load(self, facts: DataFacts) -> DomainSet:
         """Made on first use and kept in paths.cache. Raises UserError if that cannot be written."""
-        blocks = [f"{name}_{split}" for name in self.names() for split in DRAWN_STREAMS]
         settings = [self.name, self.counts, SEED]
         cache = facts.folder("cache")
-        store = open_store(cache, self.name, settings, "", blocks, self._build, facts.say)
+        store = open_store(cache, self.name, SIDE, settings, "", self._build, facts.say)
         domains = []
         for name, (source, licence) in self.sources().items():
-            splits, sums = store.splits(f"{name}_", f"{name}_")
+            splits, sums = store.splits(name, f"{name}_")
             domains.append(Domain(name, splits, source, licence, "made here", sums))
         return DomainSet.of(self.name, domains, CLASSES)
 
-    def _build(self, notes: Notes) -> Iterator[Images]:
+    def _build(self, notes: Notes) -> Iterator[Block]:
         with np.load(UCI_FILE, allow_pickle=False) as file:
             images, labels = file["images"], file["labels"]
         order = _stream(SHUFFLE).permutation(len(images))
-        for rows in np.split(order, [HANDWRITTEN_TRAIN]):
-            yield Images(labels[rows], map(_enlarged, images[rows]))
-        for stream, count in zip(DRAWN_STREAMS.values(), self.counts, strict=True):
+        for split, rows in zip(DRAWN_STREAMS, np.split(order, [HANDWRITTEN_TRAIN]), strict=True):
+            yield f"handwritten_{split}", labels[rows], map(_enlarged, images[rows])
+        for (split, stream), count in zip(DRAWN_STREAMS.items(), self.counts, strict=True):
             rng = _stream(stream)
             digits = rng.permutation(np.arange(count) % len(CLASSES))
-            drawn = [house_number(int(digit), rng, self.style) for digit in digits]
-            yield Images(digits, [np.stack(drawn)])
+            drawn = map(partial(house_number, rng=rng, style=self.style), digits.tolist())
+            yield f"{self.drawn}_{split}", digits, drawn
 
 
 @data("digits_mini", order=0)
@@ -144,11 +143,11 @@ def _stream(number: int) -> np.random.Generator:
 
 
 def _enlarged(image: np.ndarray) -> np.ndarray:
-    """uint8 [8, 8] with values 0…16 → uint8 [1, 32, 32, 3], black margin of 2."""
+    """uint8 [8, 8] with values 0…16 → uint8 [32, 32, 3], black margin of 2."""
     gray = ((image.astype(np.uint16) * 255 + 8) // 16).astype(np.uint8)
     large = Image.fromarray(gray).resize((28, 28), Image.Resampling.BICUBIC)
     padded = np.pad(np.asarray(large), 2)
-    return np.repeat(padded[None, ..., None], 3, axis=3)
+    return np.repeat(padded[..., None], 3, axis=2)
 
 
 def house_number(digit: int, rng: np.random.Generator, style: Style) -> np.ndarray:

@@ -1,23 +1,46 @@
-"""What the rest of the package knows of images: K domains in one array, each with its splits."""
+"""The images of a run: K domains in one array, each with its splits, and how they are seen."""
 
 from __future__ import annotations
 
 import hashlib
 import html
 import json
-from collections import Counter
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image
 
-from robustmd.domains.tensors import split_arrays
-from robustmd.domains.views import SPLITS, Views
-from robustmd.errors import Say, UserError, listed, printable
+from robustmd.errors import Say, UserError, first_line, listed, printable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Views:
+    """How the stored images of a split are seen: in variants, cropped and noisy, in this order. By
+    default each is seen once, as it is. variants.py carries it out on the device.
+
+    variants: "identity", "flip_horizontal", "flip_vertical", "rotate_15" by any degrees in (0,
+        360), counter-clockwise; V ≥ 1 of them. Each stored image counts once for each.
+    crop: side in pixels of a random square in training and the central one in measurement; None:
+        the whole image.
+    sigma: σ ≥ 0 of the noise N(0, σ²) that is added to every pixel and channel in 0..255, then
+        rounded and clipped: fresh at each draw in training, fixed for each image in measurement.
+    """
+
+    variants: tuple[str, ...] = ("identity",)
+    crop: int | None = None
+    sigma: float = 0.0
+
+    def in_words(self) -> str:
+        """One text for equal views and another for different ones, as a fingerprint needs."""
+        return json.dumps([list(self.variants), self.crop, float(self.sigma)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +64,7 @@ class Split:
 
     def __len__(self) -> int:
         """Number n·V of examples."""
-        return self.stored * len(self.views.variants)
+        return len(self.rows) * len(self.views.variants)
 
     @property
     def stored(self) -> int:
@@ -51,38 +74,18 @@ class Split:
     @property
     def images(self) -> np.ndarray:
         """The stored images [n, …]: a view where they lie in a row, else a copy."""
-        return _taken(self.all_images, self.rows)
+        start, end = self.rows[0], self.rows[0] + len(self.rows)
+        in_a_row = np.array_equal(self.rows, np.arange(start, end))
+        return self.all_images[start:end] if in_a_row else self.all_images[self.rows]
 
     @property
     def targets(self) -> np.ndarray:
         """The labels of the examples, in their order: int64 [n·V] or float32 [n·V, L]."""
-        labels, variants = _taken(self.all_targets, self.rows), len(self.views.variants)
-        return labels if variants == 1 else labels.repeat(variants, axis=0)
+        return self.all_targets[self.rows].repeat(len(self.views.variants), axis=0)
 
     def subset(self, positions: np.ndarray) -> Split:
         """The stored images at `positions` (int [m], each in 0..n−1) in all their variants."""
         return replace(self, rows=self.rows[positions])
-
-    def fault(self) -> str:
-        """What is wrong with the rows or views, in words; "" where nothing is."""
-        images, rows = self.all_images, self.rows
-        if rows.dtype != np.int64 or rows.ndim != 1:
-            return f"rows are {rows.dtype} {list(rows.shape)}, not int64 [n]"
-        if not len(rows):
-            return "it has no examples"
-        if rows.min() < 0 or rows.max() >= len(images):
-            return f"rows run from {rows.min()} to {rows.max()}; there are {len(images)} images"
-        if images.dtype != np.uint8:
-            wrong = "features are seen as they are, without crop, turn or noise"
-            return wrong if self.views != Views() else ""
-        return self.views.fault(*images.shape[1:3]) or ""
-
-
-def _taken(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """array[rows], a view where the rows follow each other."""
-    if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
-        return array[rows[0] : rows[0] + len(rows)]
-    return array[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,40 +118,13 @@ class Domain:
 
     def views_in_words(self) -> dict[str, str]:
         """{"train_views": …} of the splits whose views are not plain, for the checksums."""
-        plain = Views()
-        return {
-            f"{name}_views": split.views.in_words()
-            for name, split in self.splits.items()
-            if split.views != plain
-        }
-
-    def with_validation(self, share: float, rng: np.random.Generator) -> Domain:
-        """What `DomainSet.with_validation` says, drawn from rng.
-
-        Whole stored images go to either side, and a validation image is seen in the variants that a
-        test image is: not in those that only expand a training set.
-        """
-        if self.val is not None:
-            raise UserError(
-                f"domain {self.name} has a validation split of its own; use data.validation=0"
-            )
-        total = self.train.stored
-        if total < 2:
-            raise UserError(
-                f"domain {self.name} has {total} training example, too few to hold any out; "
-                "use data.validation=0"
-            )
-        order, count = rng.permutation(total), held_out(total, share)
-        # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
-        train, val = (self.train.subset(np.sort(part)) for part in np.split(order, [count])[::-1])
-        as_tested = replace(val.views, variants=self.test.views.variants)
-        splits = {**self.splits, "train": train, "val": replace(val, views=as_tested)}
-        return replace(self, splits={name: splits[name] for name in SPLITS})
+        seen = {name: split.views for name, split in self.splits.items()}
+        return {f"{name}_views": v.in_words() for name, v in seen.items() if v != Views()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DomainSet:
-    """K ≥ 1 domains that one model is trained on, in order. Raises UserError if they do not agree.
+    """K ≥ 1 domains that one model is trained on, in order.
 
     name:        the config's name, as in data=digits
     domains:     of one array of images and one of targets, which all of them share
@@ -168,22 +144,6 @@ class DomainSet:
     notes: tuple[str, ...] = ()
     labels: str = "shared"
     files: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.domains:
-            raise UserError(f"data {self.name}: there is no domain; at least one is needed")
-        repeated = [name for name, count in Counter(self.names).items() if count > 1]
-        if repeated:
-            raise UserError(f"data {self.name}: two domains have one name: {listed(repeated)}")
-        crop = self.domains[0].train.views.crop
-        for domain in self:
-            for name, split in domain.splits.items():
-                shares = split.all_images is self.images and split.all_targets is self.targets
-                fault = "" if shares else "its images are not in the data set's one array"
-                if not (fault := fault or split.fault() or self._target_fault(split)):
-                    fault = "" if split.views.crop == crop else "its crop is not the others'"
-                if fault:
-                    raise UserError(f"domain {domain.name}, {name} split: {fault}")
 
     @classmethod
     def of(
@@ -222,52 +182,45 @@ class DomainSet:
         labels an image), which `training.loss` compares. classes: the names of the labels 0, 1, …,
         or of the L numbers; "0", "1", … unless given. Raises UserError.
         """
-        places = [(key, split) for key in domains for split in ("train", "test")]
-        pairs = [pair for key in domains for pair in split_arrays(key, domains[key], features)]
-        if not pairs:
+        if not domains:
             raise UserError(f"data {name}: there is no domain; at least one is needed")
-        sizes = {key: size_in_words(x) for (key, _), (x, _) in zip(places, pairs, strict=True)}
-        for (key, split), (x, y) in zip(places, pairs, strict=True):
-            if size_in_words(x) != sizes[key]:
-                both = listed(sorted({size_in_words(x), sizes[key]}))
-                raise UserError(f"domain {key}: its splits have images of sizes {both}")
-            if y.shape[1:] != pairs[0][1].shape[1:]:
-                kinds = y.ndim, pairs[0][1].ndim
-                fault = "numbers and others' are classes, or the other way round"
-                fault = fault if kinds[0] != kinds[1] else "as many numbers as others' are not"
-                raise UserError(f"domain {key}, {split} split: its labels are {fault}")
-        if len(set(sizes.values())) > 1:
-            sides = listed([f"{key} {size}" for key, size in sizes.items()])
-            raise UserError(f"data {name}: image sizes differ ({sides}); resize to one size")
-        images, targets = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-        ends = np.cumsum([len(y) for _, y in pairs])
-        made: dict[str, dict[str, Split]] = {key: {} for key in domains}
-        sums: dict[str, dict[str, str]] = {key: {} for key in domains}
-        for (key, split), (x, y), end in zip(places, pairs, ends, strict=True):
-            rows = np.arange(end - len(y), end, dtype=np.int64)
-            made[key][split] = Split(images, targets, rows, first=int(end) - len(y))
+        parts = [
+            (domain, split, x, y)
+            for domain, given in domains.items()
+            for split, (x, y) in _split_arrays(domain, given, features).items()
+        ]
+        first, _, first_x, first_y = parts[0]
+        if classes is None:
+            tops = [int(y.max()) + 1 for *_, y in parts if y.ndim == 1]
+            count = max(tops) if first_y.ndim == 1 else first_y.shape[1]
+            classes = [str(number) for number in range(count)]
+        for domain, split, x, y in parts:
+            if size_in_words(x) != size_in_words(first_x):
+                fault = f"its images are {size_in_words(x)}, those of {first} "
+                fault += f"{size_in_words(first_x)}; resize to one size"
+            elif y.ndim != first_y.ndim:
+                fault = "its labels are numbers and others' are classes, or the other way round"
+            else:
+                fault = _target_fault(y, len(classes))
+            if fault:
+                raise UserError(f"domain {domain}, {split} split: {fault}")
+        images = np.concatenate([x for _, _, x, _ in parts])
+        targets = np.concatenate([y for _, _, _, y in parts])
+        splits: dict[str, dict[str, Split]] = {domain: {} for domain in domains}
+        sums: dict[str, dict[str, str]] = {domain: {} for domain in domains}
+        end = 0
+        for domain, split, x, y in parts:
+            start, end = end, end + len(y)
+            rows = np.arange(start, end, dtype=np.int64)
+            splits[domain][split] = Split(images, targets, rows, first=start)
             # Features are hashed as the images [N, 1, …, 1] that they once were.
             as_image = x if x.dtype == np.uint8 else x[:, None, ..., None]
-            sums[key] |= {f"{split}_images": array_sha256(as_image)}
-            sums[key] |= {f"{split}_labels": array_sha256(y)}
-        if classes is None:
-            count = targets.shape[1] if targets.ndim == 2 else targets.max(initial=-1) + 1
-            classes = [str(label) for label in range(count)]
+            sums[domain] |= {f"{split}_images": array_sha256(as_image)}
+            sums[domain] |= {f"{split}_labels": array_sha256(y)}
         about = {"source": "tensors in memory"}
         return cls.of(
-            name, [Domain(key, made[key], **about, checksums=sums[key]) for key in domains], classes
+            name, [Domain(d, splits[d], **about, checksums=sums[d]) for d in domains], classes
         )
-
-    def _target_fault(self, split: Split) -> str:
-        """Why the targets are none of this data set, in words; "" where they are."""
-        count, targets = len(self.classes), split.targets
-        if self.are_numbers:
-            wrong = f"{targets.shape[1]} numbers an image, of which `classes` names {count}"
-            finite = np.isfinite(targets).all()
-            return "labels are not all finite" * (not finite) or wrong * (targets.shape[1] != count)
-        low, high = targets.min(), targets.max()
-        wrong = f"labels run from {low} to {high}, but {count} classes allow 0 to {count - 1}"
-        return wrong if low < 0 or high >= count else ""
 
     @property
     def images(self) -> np.ndarray:
@@ -294,16 +247,6 @@ class DomainSet:
     def are_numbers(self) -> bool:
         """Whether targets are numbers, as of a regression or of several labels an image."""
         return self.targets.ndim == 2
-
-    @property
-    def labels_in_words(self) -> str:
-        """What an image's label is: one of "3 classes", or "3 numbers"."""
-        return f"{len(self.classes)} {'numbers' if self.are_numbers else 'classes'}"
-
-    @property
-    def num_domains(self) -> int:
-        """K."""
-        return len(self.domains)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -340,12 +283,12 @@ class DomainSet:
 
     def __getitem__(self, key: str | int) -> Domain:
         """The domain of that name or place. Raises UserError for an unknown name."""
-        if isinstance(key, str):
-            if key not in self.names:
-                known = listed(self.names)
-                raise UserError(f"data {self.name} has no domain {key!r}; its domains are {known}")
-            key = self.names.index(key)
-        return self.domains[key]
+        if not isinstance(key, str):
+            return self.domains[key]
+        if key not in self.names:
+            known = listed(self.names)
+            raise UserError(f"data {self.name} has no domain {key!r}; its domains are {known}")
+        return self.domains[self.names.index(key)]
 
     def with_sizes(self, sizes: Sequence[int]) -> DomainSet:
         """Keep only so many training images of each domain, drawn alike for every run.
@@ -375,34 +318,44 @@ class DomainSet:
         return replace(smaller, labels=self.labels)
 
     def with_validation(self, share: float, seed: int) -> DomainSet:
-        """Move a seeded random share of every domain's training examples to its validation split.
+        """Move a seeded random share of every domain's training images to its validation split.
 
-        share in [0, 1): 0 changes nothing; else round(share·n), at least 1, leaving at least 1.
-        A domain's choice depends on the seed and its name alone. The fingerprint stays: it names
-        the data, which the runs of a table share, while the choice is the seed's. Raises UserError.
+        share in (0, 1): round(share·n), at least 1, leaving at least 1. A domain's choice depends
+        on the seed and its name alone. The fingerprint stays: it names the data, which the runs of
+        a table share, while the choice is the seed's. Whole images go to either side, and a
+        validation image is seen in the variants that a test image is: not in those that only expand
+        a training set. Raises UserError.
         """
-        if not 0 <= share < 1:
-            raise UserError(f"data.validation={share}: allowed is a share from 0 to below 1")
-        if share == 0:
-            return self
         drawn_as: dict[int, str] = {}
         domains = []
         for domain in self:
+            total = domain.train.stored
+            if domain.val is not None or total < 2:
+                has = "a validation split of its own" if total > 1 else f"{total} training image"
+                raise UserError(f"domain {domain.name} has {has}; use data.validation=0")
             # Domains of the same images, as noisy copies are, hold out the same ones: what one of
             # them is validated on, no other is trained on.
             name = drawn_as.setdefault(id(domain.train.rows), domain.name)
-            domains.append(domain.with_validation(share, stream(seed, name)))
+            order = stream(seed, name).permutation(total)
+            held, kept = np.split(order, [held_out(total, share)])
+            # Sorted rows keep reading from the memory map sequential; batches draw at random.
+            train, val = (domain.train.subset(np.sort(part)) for part in (kept, held))
+            as_tested = replace(val.views, variants=domain.test.views.variants)
+            splits = {"train": train, "val": replace(val, views=as_tested), "test": domain.test}
+            domains.append(replace(domain, splits=splits))
         return replace(self, domains=tuple(domains))
 
     def __repr__(self) -> str:
-        return f"{self._head()}\n{self._counts().to_string()}"
+        return f"{self.head()}\n{self._counts().to_string()}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._head())}</p>{self._counts().to_html()}"
+        return f"<p>{html.escape(self.head())}</p>{self._counts().to_html()}"
 
-    def _head(self) -> str:
+    def head(self) -> str:
+        """Name, domains, classes and the size of what the model sees, in a line."""
         size = size_in_words(self.images, self.image_size)
-        what = f"{len(self)} domains, {self.labels_in_words}, {size}"
+        kind = "numbers" if self.are_numbers else "classes"
+        what = f"{len(self)} domains, {len(self.classes)} {kind}, {size}"
         return printable(f"DomainSet {self.name}: {what}")
 
     def _counts(self) -> pd.DataFrame:
@@ -462,3 +415,106 @@ def seeded_split(
     chosen = np.zeros(total, dtype=bool)
     chosen[by_class[spaced]] = True
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+
+# --- a user's own arrays --------------------------------------------------------------------------
+
+
+def _split_arrays(
+    domain: str, given: Sequence[Any], features: bool
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Split → images and labels, as a `Split` has them. Raises UserError."""
+    torch_data = sys.modules.get("torch.utils.data")  # which whoever made a Dataset has loaded
+    if len(given) == 2 and torch_data and all(isinstance(x, torch_data.Dataset) for x in given):
+        given = [array for dataset in given for array in _items(domain, dataset)]
+    if len(given) != 4:
+        raise UserError(
+            f"domain {domain}: {len(given)} arrays given, needed are train images, train labels, "
+            "test images and test labels, or two Datasets of torch: train and test"
+        )
+    train_x, train_y, test_x, test_y = map(_array, given)
+    return {
+        "train": _inputs_and_labels(f"domain {domain}, train", train_x, train_y, features),
+        "test": _inputs_and_labels(f"domain {domain}, test", test_x, test_y, features),
+    }
+
+
+def _items(domain: str, dataset: Any) -> list[np.ndarray]:
+    """All x and all y, [N, …] each, of a Dataset whose items are pairs (x, y)."""
+    try:
+        x, y = zip(*[tuple(dataset[index]) for index in range(len(dataset))], strict=True)
+        return [np.stack([_array(value) for value in values]) for values in (x, y)]
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"domain {domain}: {type(dataset).__name__} gives no pairs (x, y) of one shape, as a "
+            f"map-style Dataset does ({first_line(error)})"
+        ) from None
+
+
+def _array(values: Any) -> np.ndarray:
+    """Of an array, a sequence, a PIL image (RGB), or a torch tensor on whatever device."""
+    if isinstance(values, Image.Image):
+        values = values.convert("RGB")
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def _inputs_and_labels(
+    where: str, x: np.ndarray, y: np.ndarray, features: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    if y.ndim in (1, 2) and y.dtype.kind == "f":
+        labels = y.astype(np.float32).reshape(len(y), -1)
+    elif y.ndim == 1 and y.dtype.kind in "iu":
+        labels = y.astype(np.int64)
+    else:
+        raise UserError(
+            f"{where}: labels are {y.dtype} {list(y.shape)}; needed are integers [N] for classes, "
+            "or floating point [N] or [N, L] for numbers"
+        )
+    read = _features if features or (x.ndim == 2 and x.dtype != np.uint8) else _images
+    if (images := read(x)) is None:
+        ends = f" from {x.min()} to {x.max()}" if x.size and x.dtype.kind in "iuf" else ""
+        raise UserError(
+            f"{where}: given is {x.dtype} {list(x.shape)}{ends}; images are uint8 in 0..255 or "
+            "floating point in 0..1, [N, H, W], [N, C, H, W] or [N, H, W, C] with 1 or 3 channels, "
+            "so that it is plain which they are, channels first or last; features are finite "
+            "numbers [N, d] or, with DomainSet.from_tensors(…, features=True), [N, …]; tokens are "
+            "int64 of such a shape, 0 or above"
+        )
+    if len(labels) != len(images) or not len(labels):
+        raise UserError(f"{where}: has {len(images)} images and {len(labels)} labels")
+    return images, labels
+
+
+def _images(x: np.ndarray) -> np.ndarray | None:
+    """uint8 [N, H, W, 3] from any of the allowed forms."""
+    if x.ndim == 3:
+        x = x[..., None]
+    elif x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] not in (1, 3):
+        x = np.moveaxis(x, 1, 3)
+    elif x.ndim != 4 or x.shape[1] in (1, 3) or x.shape[3] not in (1, 3):
+        return None
+    if x.dtype.kind == "f" and (not x.size or (x.min() >= 0 and x.max() <= 1)):  # NaN is neither
+        x = np.rint(x * 255).astype(np.uint8)
+    if x.dtype != np.uint8:
+        return None
+    return np.ascontiguousarray(np.broadcast_to(x, (*x.shape[:3], 3)))
+
+
+def _features(x: np.ndarray) -> np.ndarray | None:
+    """float32 or int64 [N, …] of features or tokens [N, …]."""
+    finite = x.dtype.kind == "f" and np.isfinite(x).all()
+    tokens = x.dtype.kind == "i" and x.min(initial=0) >= 0
+    if x.ndim < 2 or not (finite or tokens):
+        return None
+    return np.ascontiguousarray(x, np.float32 if finite else np.int64)
+
+
+def _target_fault(targets: np.ndarray, classes: int) -> str:
+    """Why the targets are none of so many classes or numbers, in words; "" where they are."""
+    if targets.ndim == 2:
+        finite, count = np.isfinite(targets).all(), targets.shape[1]
+        wrong = f"{count} numbers an image, of which `classes` names {classes}"
+        return "labels are not all finite" if not finite else wrong * (count != classes)
+    low, high = targets.min(), targets.max()
+    wrong = f"labels run from {low} to {high}, but {classes} classes allow 0 to {classes - 1}"
+    return wrong if low < 0 or high >= classes else ""

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 import unicodedata
-from collections import Counter
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from PIL import Image, ImageOps
 
 from robustmd.config.paths import whole
 from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
-from robustmd.domains.decoding import SUFFIXES, decode_all
-from robustmd.domains.domain_set import Domain, DomainSet, Split, array_sha256, seeded_split
-from robustmd.domains.store import Images, Notes, open_store, stamp_of
-from robustmd.domains.views import SPLITS, Views
-from robustmd.errors import Say, UserError, listed, printable, readable
+from robustmd.domains.domain_set import (
+    SPLITS,
+    Domain,
+    DomainSet,
+    Split,
+    Views,
+    array_sha256,
+    seeded_split,
+)
+from robustmd.domains.store import Block, Notes, Store, open_store, stamp_of
+from robustmd.errors import Say, UserError, listed, printable
 from robustmd.registry import DataFacts, Settings, data, key
 
 COLUMNS = Allowed(
@@ -27,29 +37,33 @@ COLUMNS = Allowed(
     lambda value: all(isinstance(name, str) for name in value),
 )
 LAYOUT = "DOMAIN/CLASS/image or DOMAIN/{train,test}/CLASS/image"
-# What splits' folders are called here and elsewhere, in lower case.
+# Names of splits' folders here and elsewhere, in lower case.
 SPLIT_WORDS = {*SPLITS, "training", "valid", "validation", "dev", "eval", "testing"}
-LITTER = {"thumbs.db", "desktop.ini", "__macosx"}
 LONGEST_NAME = 200
-MOST_NOTES = 10
+SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".avif"}
+    | {".ppm", ".pgm", ".pbm", ".jp2"}
+)
+# The content decides, not the name. Only formats that Pillow decodes by itself: EPS, for one, would
+# be handed to another program.
+FORMATS = ("PNG", "JPEG", "MPO", "BMP", "GIF", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF")
+AHEAD = 16  # files for each thread that are decoded before the first is taken
 
 
 class File(NamedTuple):
-    """One image file. split: train, val or test, "" where it is to be drawn. path: below the root
-    or the manifest's folder. stamp: its size, time of change, and the time of change that no
-    program can set back; [] where there is no file."""
+    """An image file. split: train, val, test, or "" where it is to be drawn. path: below data.root
+    or the manifest's folder."""
 
     domain: str
     label: str
     split: str
     path: str
-    stamp: list[int]
 
 
 def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> DomainSet:
-    """The same from Python: the keys of `Folder`, as root="DIR".
+    """The domains of `data=folder` from Python: the keys of `Folder`, as root="DIR".
 
-    cache_dir: keeps the prepared arrays; say: is called with a line for each thing that takes time
+    cache_dir: keeps the prepared arrays. say: is called with a line for each thing that takes time
     or should be known. Raises UserError.
     """
     return Folder(**settings).load(DataFacts(lambda _: cache_dir, say))
@@ -81,119 +95,209 @@ class Folder(Settings):
     def load(self, facts: DataFacts) -> DomainSet:
         """K ≥ 2 domains in the order of their names, as size × size RGB. Raises UserError: one line
         for whatever is missing, unreadable or laid out in another way."""
-        source, folder, files, notes = self._files()
-        counts = Counter(file.domain for file in files)
-        if len(counts) < 2:
-            names = ", ".join(counts) or "none"
-            raise UserError(
-                f"{printable(source)}: one domain or none ({names}); at least two are needed"
-            )
-        classes = sorted({file.label for file in files})
-        prepared = prepare(
-            "folder", folder, files, classes, self.size, facts, skip=self.skip_unreadable
-        )
-        notes += prepared.notes
-        domains = []
-        for name, readable_rows in prepared.rows.items():
-            rows = self._splits(name, readable_rows, prepared)
-            about = {"source": str(source), "verified": "own files"}
-            domains.append(prepared.domain(name, rows, {}, **about))
-            seen = {prepared.files[row].label for split in rows.values() for row in split}
-            lacking = [label for label in classes if label not in seen]
-            if lacking and "label" not in self.group_by:
-                share = f"{len(lacking)} of {len(classes)} classes"
-                notes.append(f"domain {name} lacks {share}: {listed(lacking)}")
-        if len(notes) > MOST_NOTES:
-            more = len(notes) - MOST_NOTES + 1
-            notes = [*notes[: MOST_NOTES - 1], f"and {more} more domains lack classes"]
-        return DomainSet.of("folder", domains, classes, notes, facts.say, prepared.paths)
-
-    def _files(self) -> tuple[Path, Path, list[File], list[str]]:
-        """The source as it was given, the folder of the paths, the files and notes on the rest."""
         if self.root and self.manifest:
             raise UserError(
                 f"data.root={printable(self.root)} and data.manifest={printable(self.manifest)}: "
                 "give one of the two"
             )
-        if self.manifest:
-            path = Path(self.manifest)
-            return path, path.parent, *list_manifest(path, self.group_by, self.outside)
         if self.root and self.group_by:
             raise UserError(
                 f"data.group_by=[{','.join(self.group_by)}]: names columns of data.manifest=FILE; "
                 "with data.root=DIR the folders are the domains"
             )
         if self.root:
-            return Path(self.root), Path(self.root), *list_root(Path(self.root))
-        raise UserError(
-            f"data=folder: say where the images are, with data.root=DIR (holding {LAYOUT}) or "
-            "data.manifest=FILE.csv (columns path,domain,label,split)"
+            source = folder = Path(self.root)
+            files, notes = list_root(folder)
+        elif self.manifest:
+            source, folder = Path(self.manifest), Path(self.manifest).parent
+            files, notes = list_manifest(source, self.group_by, self.outside)
+        else:
+            raise UserError(
+                f"data=folder: say where the images are, with data.root=DIR (holding {LAYOUT}) or "
+                "data.manifest=FILE.csv (columns path,domain,label,split)"
+            )
+        names = sorted({file.domain for file in files})
+        classes = sorted({file.label for file in files})
+        for kind, some in (("domain", names), ("class", classes)):
+            check_names(kind, some, str(source))
+        if len(names) < 2:
+            raise UserError(
+                f"{printable(source)}: one domain or none ({', '.join(names) or 'none'}); at "
+                "least two are needed"
+            )
+        files, store, readable, more = prepare(
+            "folder", folder, files, classes, self.size, facts, skip=self.skip_unreadable
         )
+        domains, lacking = [], []
+        for name, rows in readable.items():
+            splits = self._splits(name, rows, files, store.labels)
+            domains.append(domain_of(store, name, splits, source=str(source), verified="own files"))
+            absent = sorted({*classes} - {files[row].label for row in rows})
+            if absent and "label" not in self.group_by:
+                lacking.append(f"{name} ({listed(absent, 3)})")
+        notes += more
+        if lacking:
+            notes.append(f"domains without all of the {len(classes)} classes: {listed(lacking)}")
+        paths = [file.path for file in files]
+        return DomainSet.of("folder", domains, classes, notes, facts.say, paths)
 
-    def _splits(self, name: str, rows: np.ndarray, prepared: Prepared) -> dict[str, np.ndarray]:
+    def _splits(
+        self, name: str, rows: np.ndarray, files: Sequence[File], labels: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """Split → its rows (int64 [n]), as given for all files of the domain, or drawn."""
-        given = [file.split for file in prepared.files if file.domain == name]
-        if any(given):
-            if lacking := given.count(""):
-                raise UserError(
-                    f"domain {name}: {lacking:,} of its {len(given):,} files have no split; "
-                    "give one for all of them, or for none to have it drawn"
-                )
-            found = prepared.given_splits(rows)
+        splits = given_splits(rows, files)
+        undecided = len(rows) - sum(map(len, splits.values()))
+        if splits and undecided:
+            raise UserError(
+                f"domain {name}: {undecided:,} of its {len(rows):,} files have no split; give one "
+                "for all of them, or for none to have it drawn"
+            )
+        if splits:
             for split in ("train", "test"):
-                if split not in given:
+                if split not in splits:
                     raise UserError(
-                        f"domain {name}: no file is in its {split} split; one is needed"
+                        f"domain {name}: no image that can be read is in its {split} split; one "
+                        "is needed"
                     )
-                if split not in found:
-                    raise UserError(f"domain {name}: none of its {split} images can be read")
-            return found
+            return splits
         if len(rows) < 2:
             raise UserError(
                 f"domain {name}: {len(rows)} readable image(s); at least two are needed, one to "
                 "train on and one to test on"
             )
-        train, test = seeded_split(prepared.labels[rows], self.test_share, self.split_seed, name)
+        train, test = seeded_split(labels[rows], self.test_share, self.split_seed, name)
         return {"train": rows[train], "test": rows[test]}
 
 
+def check_names(kind: str, names: Iterable[str], where: str) -> None:
+    """Names become keys of files and columns of tables: no slash, no control character. Raises
+    UserError."""
+    for name in names:
+        unfit = any(c in "/\\" or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name)
+        if unfit or not 0 < len(name) <= LONGEST_NAME:
+            raise UserError(
+                f"{printable(where)}: {kind} {printable(name)} must be 1 to {LONGEST_NAME} "
+                "printable characters without / and \\"
+            )
+
+
+def clean(name: str) -> str:
+    """One spelling for names that look the same: file systems differ in how they write ö."""
+    return unicodedata.normalize("NFC", name)
+
+
+# --- which files ----------------------------------------------------------------------------------
+
+
+def list_root(root: Path) -> tuple[list[File], list[str]]:
+    """The image files below `root`, and a note on what is passed over. Raises UserError: another
+    layout, a domain, class or split without an image."""
+    where = f"data.root={printable(root)}"
+    if not root.is_dir():
+        raise UserError(f"{where}: no such folder; it must hold {LAYOUT}")
+    files: list[File] = []
+    others: list[str] = []
+    folders: dict[Path, str] = {}  # that have to hold an image
+    filled: set[Path] = set()
+    patterns = ["/".join("*" * depth) for depth in (1, 2, 3, 4)]  # which no link leads in circles
+    for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
+        parts = path.relative_to(root).parts
+        if any(part.startswith(".") for part in parts):
+            continue
+        split = parts[1] if len(parts) == 4 else ""
+        is_image = path.suffix.lower() in SUFFIXES and len(parts) > 2 and split in ("", *SPLITS)
+        if path.is_dir() or (len(parts) < 3 and not path.exists()):
+            folders |= {path: printable("/".join(parts))} if len(parts) < 3 else {}
+        elif is_image:
+            files.append(File(clean(parts[0]), clean(parts[-2]), split, "/".join(parts)))
+            filled |= {*path.parents}
+        else:
+            others.append(printable("/".join(parts)))
+    splits = [name for name in folders.values() if name.lower() in SPLIT_WORDS]
+    if len(splits) > 1:
+        raise UserError(f"{where}: holds {', '.join(splits)}; domains come first: {LAYOUT}")
+    if empty := [name for path, name in folders.items() if path not in filled]:
+        raise UserError(
+            f"{where}: {len(empty):,} folder(s) without an image, or links that lead nowhere: "
+            f"{listed(empty)}; fill or remove them (the layout is {LAYOUT})"
+        )
+    note = f"{len(others):,} passed over (no image by its name, or out of place): {listed(others)}"
+    return files, [note] if others else []
+
+
+def list_manifest(
+    manifest: Path, group_by: Sequence[str], outside: bool
+) -> tuple[list[File], list[str]]:
+    """The image files that a CSV file names, relative to its own folder, and a note on columns that
+    are not used. outside: paths may lead out of it. Raises UserError."""
+    import pandas as pd  # noqa: PLC0415 - takes long, and only manifests need it
+
+    where = f"data.manifest={printable(manifest)}"
+    try:
+        table = pd.read_csv(
+            manifest,
+            header=None,  # else a row that is too long moves the columns
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+            encoding="utf-8-sig",
+        )
+    except OSError as error:
+        raise UserError(f"{where}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{where}: is not UTF-8 text; save it as CSV in UTF-8") from None
+    except ValueError as error:
+        raise UserError(f"{where}: is no CSV ({printable(str(error).strip())})") from None
+    table = table.fillna("").map(str.strip)
+    table = table.iloc[1:].set_axis(table.iloc[0], axis=1)
+    groups = list(group_by) or ["domain"]
+    needed = list(dict.fromkeys(["path", *groups, "label"]))
+    absent = [name for name in needed if name not in table.columns]
+    if absent or table.columns.has_duplicates:
+        fault = f"no column {absent[0]}" if absent else "a column twice"
+        also = ", or make domains of others with data.group_by=[label,place]"
+        raise UserError(
+            f"{where}: {fault} among {printable(', '.join(table.columns))}; the first line must "
+            f"name the columns {', '.join(needed)} and, if wanted, split, separated by commas"
+            f"{also if 'domain' in absent else ''}"
+        )
+    others = [printable(name) for name in table.columns if name not in (*needed, "split")]
+    table = table[(table != "").any(axis=1)]
+
+    def refuse(wrong: Any, what: str, hint: str = "", column: str = "path") -> None:
+        """Name the rows where `wrong`, bool [n], holds."""
+        if wrong.any():
+            values = table.loc[wrong, column].items()
+            rows = [f"{printable(value)} (line {line + 1})" for line, value in values]
+            count = f"{len(rows):,} of {len(table):,} rows"
+            raise UserError(f"{where}: {count} {what}: {listed(rows)}{hint}")
+
+    refuse((table[needed] == "").any(axis=1), f"lack one of {', '.join(needed)}")
+    table = table.assign(split=table.get("split", ""))
+    allowed = f"; allowed are {', '.join(SPLITS)}, or none at all"
+    refuse(~table["split"].isin(["", *SPLITS]), "have an unknown split", allowed, "split")
+    if not outside:
+        refuse(
+            table["path"].map(_leaves), "lead out of its folder", "; data.outside=true allows it"
+        )
+    table["domain"] = ["+".join(map(clean, row)) for row in table[groups].to_numpy()]
+    place = table.assign(path=table["path"].map(posixpath.normpath))
+    refuse(place.duplicated(["domain", "path"]), "name a file that the same domain has already")
+    missing = ~table["path"].map(lambda path: (manifest.parent / path).is_file()).astype(bool)
+    refuse(missing, "name no file", f"; paths are relative to {printable(manifest.parent)}")
+    table["label"] = table["label"].map(clean)
+    rows = table[["domain", "label", "split", "path"]].to_numpy().tolist()
+    note = f"columns of the manifest that are not used: {listed(others)}"
+    return [File(*row) for row in rows], [note] if others else []
+
+
+def _leaves(path: str) -> bool:
+    parts = posixpath.normpath(path.replace("\\", "/")).split("/")
+    return Path(path).is_absolute() or parts[0] == ".."
+
+
 # --- from files to arrays -------------------------------------------------------------------------
-
-
-class Prepared(NamedTuple):
-    """All files' arrays: images uint8 [N, size, size, 3], black where a file could not be read, and
-    labels int64 [N]. rows: domain → those of its readable files; first: domain → its first row."""
-
-    files: list[File]
-    images: np.ndarray
-    labels: np.ndarray
-    rows: dict[str, np.ndarray]
-    first: dict[str, int]
-    checksums: dict[str, dict[str, str]]
-    notes: list[str]
-
-    @property
-    def paths(self) -> list[str]:
-        return [file.path for file in self.files]
-
-    def given_splits(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Split → those of the rows that are in it."""
-        given = np.array([self.files[row].split for row in rows])
-        return {split: rows[given == split] for split in SPLITS if split in given}
-
-    def domain(
-        self, name: str, rows: Mapping[str, np.ndarray], views: Mapping[str, Views], **about: str
-    ) -> Domain:
-        """The domain whose splits have these rows and views; about: its source and so on."""
-        first = self.first[name]
-        splits = {
-            split: Split(self.images, self.labels, own, views.get(split, Views()), first)
-            for split, own in rows.items()
-        }
-        domain = Domain(name, splits, **about)  # type: ignore[arg-type]
-        of_rows = {f"{split}_rows": array_sha256(own - first) for split, own in rows.items()}
-        sums = self.checksums[name] | of_rows | domain.views_in_words()
-        return replace(domain, checksums=sums)
 
 
 def prepare(
@@ -205,274 +309,126 @@ def prepare(
     facts: DataFacts,
     *,
     skip: bool,
-) -> Prepared:
-    """The arrays of the files in `folder`, domain by domain, from the store in paths.cache.
+) -> tuple[list[File], Store, dict[str, np.ndarray], list[str]]:
+    """The files in the store's order, domain by domain; the store in paths.cache, where a file that
+    cannot be read is black; domain → the rows of its readable files, int64 [n]; and notes.
 
-    skip: leave out what cannot be read. Raises UserError for such files, for one that changes while
-    it is read, and if the cache cannot be written.
+    folder: holds the files. skip: leave out what cannot be read. Raises UserError for such files,
+    and if the cache cannot be written.
     """
     files = sorted(files, key=lambda file: (file.domain, clean(file.path)))
-    counts = Counter(file.domain for file in files)
+    numbers = {label: number for number, label in enumerate(classes)}
 
-    def build(notes: Notes) -> Iterator[Images]:
+    def filled(paths: Sequence[Path], first: int, notes: Notes) -> Iterator[np.ndarray]:
+        for row, image in enumerate(decode(paths, size), start=first):
+            if isinstance(image, str):
+                notes.append((row, image))
+            yield np.zeros((size, size, 3), np.uint8) if isinstance(image, str) else image
+
+    def build(notes: Notes) -> Iterator[Block]:
         first = 0
-        for count in counts.values():
-            own, rows = files[first : first + count], range(first, first + count)
-            labels = np.array([classes.index(file.label) for file in own], dtype=np.int64)
-            yield Images(labels, _decoded(folder, own, rows, size, notes, facts.say))
-            first += count
+        for domain, group in groupby(files, key=lambda file: file.domain):
+            own = [*group]
+            labels = np.array([numbers[file.label] for file in own])
+            paths = [folder / file.path for file in own]
+            yield domain, labels, filled(paths, first, notes)
+            first += len(own)
 
-    settings = [name, str(folder), size, list(classes) if name != "folder" else []]
-    content = [list(classes), [list(file) for file in files]]
-    store = open_store(
-        facts.folder("cache"), name, settings, content, list(counts), build, facts.say
-    )
-    unreadable = {row: text for row, text in store.notes if text != DIM}
-    dim = [printable(files[row].path) for row, text in store.notes if text == DIM]
-    found = [f"{printable(files[row].path)} ({text})" for row, text in unreadable.items()]
-    if found and not skip:
+    settings = [name, str(folder), list(classes) if name != "folder" else []]
+    content = [list(classes), [[*file, stamp_of(folder / file.path)] for file in files]]
+    store = open_store(facts.folder("cache"), name, size, settings, content, build, facts.say)
+    unreadable = [f"{printable(files[row].path)} ({reason})" for row, reason in store.notes]
+    if unreadable and not skip:
         raise UserError(
-            f"{len(found):,} of {len(files):,} images in {printable(folder)} cannot be read: "
-            f"{listed(found)}; mend or remove them, or leave them out with "
+            f"{len(unreadable):,} of {len(files):,} images in {printable(folder)} cannot be read: "
+            f"{listed(unreadable)}; mend or remove them, or leave them out with "
             "data.skip_unreadable=true"
         )
-    notes = [f"{len(found):,} unreadable and left out: {listed(found)}"] if found else []
-    if dim:
-        notes.append(
-            f"{len(dim):,} of 16 bits whose values fit into 12, so nearly black: {listed(dim)}; "
-            "scale them to 65,535 if they should not be"
-        )
-    rows = {name: block.rows() for name, block in store.blocks.items()}
-    rows = {name: own[~np.isin(own, list(unreadable))] for name, own in rows.items()}
-    first = {name: block.first for name, block in store.blocks.items()}
-    sums = {name: {"images": b.images, "labels": b.labels} for name, b in store.blocks.items()}
-    return Prepared(files, store.images, store.labels, rows, first, sums, notes)
+    notes = [f"{len(unreadable):,} unreadable and left out: {listed(unreadable)}"]
+    left_out = [row for row, _ in store.notes]
+    readable = {domain: rows[~np.isin(rows, left_out)] for domain, rows in store.rows.items()}
+    return files, store, readable, notes if unreadable else []
 
 
-DIM = "12 bits"  # noted of an image of 16 that uses 12, and so is nearly black
-PROGRESS = 10_000  # images between two lines
+def given_splits(rows: np.ndarray, files: Sequence[File]) -> dict[str, np.ndarray]:
+    """Split → those of the rows whose files are in it."""
+    splits = np.array([files[row].split for row in rows])
+    return {split: rows[splits == split] for split in SPLITS if split in splits}
 
 
-def _decoded(
-    folder: Path, files: Sequence[File], rows: range, size: int, notes: Notes, say: Say
-) -> Iterator[np.ndarray]:
-    """The files' images, uint8 [1, size, size, 3] each; `notes` gets (row, why there is none)."""
-    paths = [folder / file.path for file in files]
-    for row, file, path, result in zip(rows, files, paths, decode_all(paths, size), strict=True):
-        if stamp_of(path) != file.stamp:
-            raise UserError(
-                f"{printable(path)} changed while it was read; run again when it is complete"
-            )
-        if isinstance(result, str):
-            notes.append((row, result))
-            yield np.zeros((1, size, size, 3), dtype=np.uint8)
-        else:
-            pixels, is_dim = result
-            notes += [(row, DIM)] if is_dim else []
-            yield pixels[None]
-        if (done := row - rows.start + 1) % PROGRESS == 0:
-            say(f"{done:,} of the {len(files):,} images of domain {file.domain} read")
+def domain_of(
+    store: Store,
+    name: str,
+    rows: Mapping[str, np.ndarray],
+    views: Mapping[str, Views] | None = None,
+    **about: str,
+) -> Domain:
+    """The domain whose splits have these rows and views. about: its source and so on."""
+    first = int(store.rows[name][0])
+    splits = {
+        split: Split(store.images, store.labels, own, (views or {}).get(split, Views()), first)
+        for split, own in rows.items()
+    }
+    domain = Domain(name, splits, **about)  # type: ignore[arg-type]
+    sums = dict(zip(("images", "labels"), store.sha256[name], strict=True))
+    sums |= {f"{split}_rows": array_sha256(own - first) for split, own in rows.items()}
+    return replace(domain, checksums=sums | domain.views_in_words())
 
 
-# --- which files: folders -------------------------------------------------------------------------
+def decode(paths: Sequence[Path], size: int) -> Iterator[np.ndarray | str]:
+    """Each file as the RGB square that a model sees, uint8 [size, size, 3], or the reason why there
+    is none; in order.
 
-
-def clean(name: str) -> str:
-    """One spelling for names that look the same: file systems differ in how they write ö."""
-    return unicodedata.normalize("NFC", name)
-
-
-def checked_name(kind: str, name: str, where: str) -> str:
-    """The name of a domain or class, spelt uniformly. Raises UserError for one that is no name.
-
-    Names become keys of files and columns of tables: no slash, no control character.
+    The first frame is turned upright as its EXIF orientation says, brought to 8-bit RGB with white
+    behind anything transparent, and its largest centred square is resized: the shorter side and
+    then a centre crop. Colour profiles are not applied. By threads, one a core, since Pillow lets
+    go of the interpreter; what is in memory does not grow with the number of files.
     """
-    name = clean(name)
-    unfit = any(c in "/\\" or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name)
-    if unfit or not 0 < len(name) <= LONGEST_NAME:
-        raise UserError(
-            f"{where}: {kind} {printable(name)} must be 1 to {LONGEST_NAME} printable characters "
-            "without / and \\"
-        )
-    return name
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    at_once = AHEAD * (threads or 1)
+    Image.init()
+    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
+        warnings.simplefilter("ignore")  # Pillow's, of what is odd in a file
+        for start in range(0, len(paths), at_once):
+            yield from pool.map(lambda path: _decoded(path, size), paths[start : start + at_once])
 
 
-def list_root(root: Path) -> tuple[list[File], list[str]]:
-    """The image files below `root`, and a note on what is passed over. Raises UserError: another
-    layout, a class or split without an image, a link that leads nowhere."""
-    where = f"data.root={printable(root)}"
-    if not root.is_dir():
-        raise UserError(f"{where}: no such folder; it must hold {LAYOUT}")
-    others: list[str] = []  # names below root of what is passed over, empty, or leads nowhere
-    empty: list[str] = []
-    lost: list[str] = []
-    files: list[File] = []
-    domains = _folders(root, root, others, lost)
-    _check_layout(where, [path.name for path in domains])
-    for folder in domains:
-        domain = checked_name("domain", folder.name, where)
-        inner = _folders(folder, root, others, lost)
-        names = {path.name for path in inner}
-        splits = {"": inner}
-        if "train" in names and names <= set(SPLITS):
-            splits = {path.name: _folders(path, root, others, lost) for path in inner}
-            if "test" not in names:
-                raise UserError(
-                    f"{where}: domain {printable(domain)} has {_below(root, folder)}/train but no "
-                    "test beside it; add one, or put the classes into the domain's folder"
-                )
-        for split, labels in splits.items():
-            empty += [] if labels else [_below(root, folder / split)]
-            for path in labels:
-                label, own = checked_name("class", path.name, _below(root, folder)), len(files)
-                for image in _visible(path):
-                    if image.suffix.lower() in SUFFIXES and not image.is_dir():
-                        relative = image.relative_to(root).as_posix()
-                        files.append(File(domain, label, split, relative, stamp_of(image)))
-                    else:
-                        others.append(_below(root, image))
-                empty += [] if len(files) > own else [_below(root, path)]
-    if lost:
-        raise UserError(
-            f"{where}: {len(lost):,} link(s) lead nowhere, where a domain or class may be meant: "
-            f"{listed(list(dict.fromkeys(lost)))}; mend or remove them"
-        )
-    if empty:
-        raise UserError(
-            f"{where}: {len(empty):,} folder(s) without an image: {listed(empty)}; fill or remove "
-            f"them (the layout is {LAYOUT})"
-        )
-    others = list(dict.fromkeys(others))
-    passed = f"{len(others):,} passed over (no image by its name, or out of place): "
-    return files, [passed + listed(others)] if others else []
-
-
-def _check_layout(where: str, names: Sequence[str]) -> None:
-    """Domains come first. Raises UserError where their folders are called as splits are."""
-    splits = [name for name in names if name.lower() in SPLIT_WORDS]
-    trains = any(name.lower() in ("train", "training") for name in splits)
-    if splits and (len(splits) == len(names) or (trains and len(splits) > 1)):
-        raise UserError(f"{where}: holds {', '.join(splits)}; domains come first: {LAYOUT}")
-
-
-def _visible(folder: Path) -> list[Path]:
-    """What is in a folder, but for what is hidden, in order."""
-    with readable(folder):
-        paths = sorted(folder.iterdir())
-    return [p for p in paths if not p.name.startswith(".") and p.name.lower() not in LITTER]
-
-
-def _folders(folder: Path, root: Path, others: list[str], lost: list[str]) -> list[Path]:
-    """The folders in a folder, but for links that lead back to one that they lie in."""
-    kept = []
-    for path in _visible(folder):
-        if path.is_symlink() and not os.path.exists(path):  # noqa: PTH110 - false for a loop
-            lost.append(_below(root, path))
-        elif path.is_dir() and not (path.is_symlink() and _leads_back(path)):
-            kept.append(path)
-        else:
-            others.append(_below(root, path))
-    return kept
-
-
-def _leads_back(link: Path) -> bool:
-    target, place = link.resolve(), link.parent.resolve()
-    return target == place or target in place.parents
-
-
-def _below(root: Path, path: Path) -> str:
-    """A path as messages show it: below data.root."""
-    return printable(path.relative_to(root).as_posix())
-
-
-# --- which files: a manifest ----------------------------------------------------------------------
-
-
-def list_manifest(
-    manifest: Path, group_by: Sequence[str], outside: bool
-) -> tuple[list[File], list[str]]:
-    """The image files that a CSV file names, relative to its own folder, and a note on columns that
-    are not used. outside: paths may lead out of it. Raises UserError."""
-    where = f"data.manifest={printable(manifest)}"
-    groups = list(group_by) or ["domain"]
-    needed = list(dict.fromkeys(["path", *groups, "label"]))
-    rows, others = _read_manifest(manifest, needed, where)
-
-    def refuse(wrong: list[str], what: str, hint: str = "") -> None:
-        if wrong:
-            count = f"{len(wrong):,} of {len(rows):,} rows"
-            raise UserError(f"{where}: {count} {what}: {listed(wrong)}{hint}")
-
-    empty = [f"line {line}" for line, row in rows.items() if not all(row[n] for n in needed)]
-    refuse(empty, f"lack one of {', '.join(needed)}")
-    splits = {line: row.get("split", "") for line, row in rows.items()}
-    wrong = [f"{printable(s)!r} (line {n})" for n, s in splits.items() if s not in (*SPLITS, "")]
-    refuse(wrong, "have an unknown split", f"; allowed are {', '.join(SPLITS)}, or none at all")
-    paths = {line: f"{printable(row['path'])} (line {line})" for line, row in rows.items()}
-    if not outside:
-        leaving = [paths[line] for line, row in rows.items() if _leaves(row["path"])]
-        refuse(leaving, "lead out of its folder", "; data.outside=true allows it")
-    values = {line: tuple(clean(row[name]) for name in groups) for line, row in rows.items()}
-    domains = {line: "+".join(of_row) for line, of_row in values.items()}
-    meant = {domains[line]: values[line] for line in rows}
-    unclear = [paths[line] for line in rows if meant[domains[line]] != values[line]]
-    refuse(unclear, "make one domain's name of other values than another row", "; rename them")
-    first: dict[tuple[str, str], int] = {}
-    places = {line: (domains[line], posixpath.normpath(row["path"])) for line, row in rows.items()}
-    repeated = [paths[n] for n, place in places.items() if first.setdefault(place, n) != n]
-    refuse(repeated, "name a file that the same domain has already")
-    stamps = {line: stamp_of(manifest.parent / row["path"]) for line, row in rows.items()}
-    missing = [paths[n] for n, row in rows.items() if not (manifest.parent / row["path"]).is_file()]
-    refuse(missing, "name no file", f"; paths are relative to {printable(manifest.parent)}")
-    files = []
-    for line, row in rows.items():
-        domain = checked_name("domain", domains[line], f"{where}, line {line}")
-        label = checked_name("label", row["label"], f"{where}, line {line}")
-        files.append(File(domain, label, splits[line], row["path"], stamps[line]))
-    return files, [f"columns of the manifest that are not used: {listed(others)}"] if others else []
-
-
-def _read_manifest(
-    manifest: Path, needed: Sequence[str], where: str
-) -> tuple[dict[int, dict[str, str]], list[str]]:
-    """Line → its values by column, without blank space around them; and the names of the columns
-    that are not used. Raises UserError."""
-    import pandas as pd  # noqa: PLC0415 - takes long, and only manifests need it
-
+def _decoded(path: Path, size: int) -> np.ndarray | str:
     try:
-        table = pd.read_csv(
-            manifest,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            skip_blank_lines=False,
-            encoding="utf-8-sig",
-        )
-    except OSError as error:
-        raise UserError(f"{where}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{where}: is not UTF-8 text; save it as CSV in UTF-8") from None
-    except pd.errors.EmptyDataError:
-        table = pd.DataFrame([[""]])
-    except ValueError as error:
-        reason = printable(str(error).strip())
-        raise UserError(f"{where}: is no CSV ({reason})") from None
-    header, *lines = ([str(value).strip() for value in row] for row in table.values.tolist())
-    missing = [name for name in needed if name not in header]
-    if missing or len(set(header)) < len(header):
-        fault = f"no column {missing[0]}" if missing else "a column twice"
-        groups = ", or make domains of others with data.group_by=[label,place]"
-        raise UserError(
-            f"{where}: {fault} among {printable(', '.join(header))}; the first line must name the "
-            f"columns {', '.join(needed)} and, if wanted, split, separated by commas"
-            f"{groups if 'domain' in missing else ''}"
-        )
-    filled = {number: values for number, values in enumerate(lines, start=2) if any(values)}
-    rows = {number: dict(zip(header, values, strict=True)) for number, values in filled.items()}
-    return rows, [printable(name) for name in header if name not in (*needed, "split")]
+        if not path.is_file():  # reading a pipe might never end
+            return "not a file, or a link that leads nowhere"
+        if path.stat().st_size == 0:
+            return "empty, zero bytes"
+        formats = [name for name in FORMATS if name in Image.OPEN]  # of this Pillow
+        with Image.open(path, formats=formats) as image:
+            if image.width * image.height > (Image.MAX_IMAGE_PIXELS or np.inf):
+                raise Image.DecompressionBombError
+            # A JPEG is decoded at a fraction of its size if that leaves three times the wanted one:
+            # says Pillow of its reducing_gap, the result is hardly told from the full one.
+            image.draft(None, (3 * size, 3 * size))
+            image.load()
+            upright = image
+            with contextlib.suppress(Exception):  # damaged EXIF data say nothing
+                upright = ImageOps.exif_transpose(image)
+            return _square(upright, size, image.format)
+    except Image.UnidentifiedImageError:
+        return "no image of a known format"
+    except Image.DecompressionBombError:
+        return f"more than {Image.MAX_IMAGE_PIXELS:,} pixels, perhaps a decompression bomb"
+    except Exception as error:  # a decoder may raise anything over bytes that are damaged
+        text = " ".join(str(getattr(error, "strerror", None) or error).split())
+        return text[:80] or type(error).__name__
 
 
-def _leaves(path: str) -> bool:
-    parts = posixpath.normpath(path.replace("\\", "/")).split("/")
-    return Path(path).is_absolute() or parts[0] == ".."
+def _square(image: Image.Image, size: int, file_format: str | None) -> np.ndarray | str:
+    """The largest centred square as 8-bit RGB, uint8 [size, size, 3]."""
+    # 16-bit gray comes as 32-bit integers from PNG in older versions of Pillow, from PPM in all.
+    if image.mode.startswith("I;16") or (image.mode == "I" and file_format in ("PNG", "PPM")):
+        gray = np.rint(np.asarray(image) / 257)  # 65535 / 255
+        image = Image.fromarray(gray.astype(np.uint8))
+    elif image.mode in ("I", "F"):
+        return "32-bit pixels, whose range is not known; save it with 8 or 16 bits"
+    elif image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return np.asarray(ImageOps.fit(image.convert("RGB"), (size, size), Image.Resampling.BILINEAR))

@@ -6,10 +6,10 @@ import hashlib
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from PIL import Image
@@ -18,8 +18,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from robustmd.config.keys import described
-from robustmd.domains.domain_set import Domain, DomainSet, Split, size_in_words
-from robustmd.domains.views import SPLITS, Views
+from robustmd.domains.domain_set import SPLITS, Domain, DomainSet, Split, Views, size_in_words
 from robustmd.errors import UserError, listed, printable
 from robustmd.registry import DATA
 
@@ -53,26 +52,10 @@ def print_data_set(data: DomainSet, unseen: Sequence[str], console: Console) -> 
     inputs = size_in_words(data.images, data.image_size)
     if data.are_images:
         inputs = f"images of {data.image_size[1]}×{data.image_size[0]} RGB"
+    labels = f"{len(data.classes)} {'numbers' if data.are_numbers else 'classes'}"
     size = decimal(data.images.nbytes + data.targets.nbytes)
-    head = f"{data.name}: {len(data)} domains, {data.labels_in_words}, {inputs}, {size} prepared"
-    console.print(f"\n{head}", soft_wrap=True)
-    console.print(_domains(data, unseen))
-    lines = [*_expanded(data), *_duplicates(data), f"Fingerprint: {data.fingerprint}"]
-    if (folder := prepared_folder(data)) is not None:
-        lines.append(f"Prepared in: {folder}")
-    for line in lines:
-        console.print(line, soft_wrap=True)
-
-
-def prepared_folder(data: DomainSet) -> Path | None:
-    """The store that the images lie in; None where they are in memory."""
-    base: object = data.images
-    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-        base = base.base
-    return Path(str(base.filename)).parent if isinstance(base, np.memmap) else None
-
-
-def _domains(data: DomainSet, unseen: Sequence[str]) -> Table:
+    head = f"{data.name}: {len(data)} domains, {labels}, {inputs}, {size} prepared"
+    lines = []
     splits = [split for split in SPLITS if any(split in domain.splits for domain in data)]
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("domain", overflow="fold", min_width=8)
@@ -85,15 +68,25 @@ def _domains(data: DomainSet, unseen: Sequence[str]) -> Table:
         name = f"{domain.name} (unseen)" if domain.name in unseen else domain.name
         checked, licence = domain.verified or "not checked", domain.licence or "not known"
         table.add_row(name, *counts, str(classes), checked, licence, domain.source)
-    return table
-
-
-def _expanded(data: DomainSet) -> Iterator[str]:
-    """Where a split counts its images more than once."""
-    for domain in data:
-        for name, split in domain.splits.items():
+        for split_name, split in domain.splits.items():
             if (count := len(split.views.variants)) > 1:
-                yield f"{domain.name} {name}: {split.stored:,} images in {count} variants each"
+                images = f"{split.stored:,} images in {count} variants each"
+                lines.append(f"{domain.name} {split_name}: {images}")
+    lines += [*duplicates_in_words(shared_images(data)), f"Fingerprint: {data.fingerprint}"]
+    if (folder := prepared_folder(data)) is not None:
+        lines.append(f"Prepared in: {folder}")
+    console.print(f"\n{head}", soft_wrap=True)
+    console.print(table)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def prepared_folder(data: DomainSet) -> Path | None:
+    """The store that the images lie in; None where they are in memory."""
+    base: object = data.images
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    return Path(str(base.filename)).parent if isinstance(base, np.memmap) else None
 
 
 # --- the same image twice -------------------------------------------------------------------------
@@ -109,13 +102,13 @@ def shared_images(data: DomainSet) -> dict[tuple[str, str], tuple[int, int, int]
     distinct: dict[bytes, Domain] = {}
     for domain in data:
         distinct.setdefault(domain.train.rows.tobytes(), domain)
-    places = [(d.name, name, s) for d in distinct.values() for name, s in d.splits.items()]
     labels_of: dict[bytes, dict[str, list[bytes]]] = {}  # image → split → labels
-    for domain_name, name, split in places:
-        for row in split.rows:
-            image = hashlib.blake2b(data.images[row].tobytes(), digest_size=16).digest()
-            labels = labels_of.setdefault(image, {}).setdefault(f"{domain_name} {name}", [])
-            labels.append(data.targets[row].tobytes())
+    for domain in distinct.values():
+        for name, split in domain.splits.items():
+            for row in split.rows:
+                image = hashlib.blake2b(data.images[row].tobytes(), digest_size=16).digest()
+                labels = labels_of.setdefault(image, {}).setdefault(f"{domain.name} {name}", [])
+                labels.append(data.targets[row].tobytes())
     images, examples, torn = (Counter[tuple[str, str]]() for _ in range(3))
     for in_splits in labels_of.values():
         twice = [(place, place) for place, labels in in_splits.items() if len(labels) > 1]
@@ -126,33 +119,26 @@ def shared_images(data: DomainSet) -> dict[tuple[str, str], tuple[int, int, int]
     return {pair: (count, examples[pair], torn[pair]) for pair, count in images.items()}
 
 
-def _duplicates(data: DomainSet) -> Iterator[str]:
-    shared = shared_images(data)
+def duplicates_in_words(shared: Mapping[tuple[str, str], tuple[int, int, int]]) -> list[str]:
     if not shared:
-        yield "Exact duplicates: none, within a split, across splits or across domains"
-        return
-    yield "Exact duplicates (every pixel as prepared):"
+        return ["Exact duplicates: none, within a split, across splits or across domains"]
+    lines = ["Exact duplicates (every pixel as prepared):"]
     for (first, second), (images, examples, torn) in [*shared.items()][:MOST_PAIRS]:
-        labels = f"; {torn:,} images under two labels" if torn else ""
+        where, what = f"{first} and {second}", f"in both; {examples:,} examples of {second}"
         if first == second:
             where, what = f"within {first}", f"more than once, {examples:,} examples"
-        else:
-            where, what = f"{first} and {second}", f"in both; {examples:,} examples of {second}"
-        yield f"  {where}: {images:,} images {what}{labels}"
-    if len(shared) > MOST_PAIRS:
-        yield f"  and {len(shared) - MOST_PAIRS} more pairs of splits"
+        labels = f"; {torn:,} images under two labels" if torn else ""
+        lines.append(f"  {where}: {images:,} images {what}{labels}")
+    more = len(shared) - MOST_PAIRS
+    return [*lines, f"  and {more} more pairs of splits"] if more > 0 else lines
 
 
 # --- a picture of examples ------------------------------------------------------------------------
 
 
-def drawn_domains(data: DomainSet) -> list[Domain]:
-    """All domains, or of many some, from the first to the last."""
-    return [data.domains[i] for i in _evenly(len(data), MOST_ROWS)]
-
-
 def draw_examples(data: DomainSet, stream: IO[bytes], form: str) -> None:
-    """Training examples as the model sees them: a row for each domain, columns for the classes.
+    """Training examples as the model sees them: a row for each domain, columns for the classes; of
+    many domains or classes some, from the first to the last.
 
     form: png or pdf. Raises UserError where there are no images.
     """
@@ -160,35 +146,33 @@ def draw_examples(data: DomainSet, stream: IO[bytes], form: str) -> None:
 
     if not data.are_images:
         raise UserError(f"data {data.name}: has features and no images; no picture shows them")
-    domains, classes = drawn_domains(data), _evenly(len(data.classes), MOST_CLASSES)
+    domains = [data.domains[i] for i in _evenly(len(data), MOST_ROWS)]
+    classes = _evenly(len(data.classes), MOST_CLASSES)
     each, step = max(1, MOST_COLUMNS // len(classes)), SIDE + GAP
-    columns = each * len(classes)
-    paper = np.full((len(domains) * step, columns * step, 3), 255, dtype=np.uint8)
+    paper = np.full((len(domains) * step, each * len(classes) * step, 3), 255, dtype=np.uint8)
     for row, domain in enumerate(domains):
         for place, label in enumerate(classes):
-            for number, image in enumerate(_some(domain.train, label, each)):
+            for number, image in enumerate(_examples(domain.train, label, each)):
                 top, left = row * step, (place * each + number) * step
                 high, wide = image.shape[:2]
                 paper[top : top + high, left : left + wide] = image
-    names = [printable(data.classes[label]) for label in classes]
-    turned: dict[str, Any] = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
-    origins = dict.fromkeys(f"{d.source}; {d.licence or 'no licence known'}" for d in domains)
-    sources = textwrap.fill(printable(listed([*origins], 4)), max(40, paper.shape[1] // 5))
-    inches = paper.shape[1] / 96 + 1.6, paper.shape[0] / 96 + (2 if each == 1 else 0.9)
-    figure = Figure(figsize=inches, layout="constrained")
+    figure = Figure(figsize=(paper.shape[1] / 96 + 1.6, paper.shape[0] / 96 + 2))
     axes = figure.subplots()
     axes.imshow(paper, interpolation="nearest")
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    columns = [printable(data.classes[label]) for label in classes]
+    turned = {"rotation": 45, "ha": "left"} if each == 1 else {}
     centres = (np.arange(len(classes)) + 0.5) * each * step
-    how = turned if each == 1 and len(names) > 1 else {}
-    axes.set_xticks(centres, names, parse_math=False, **how)
+    axes.set_xticks(centres, columns, parse_math=False, **turned)  # type: ignore[arg-type]
     rows = [printable(domain.name) for domain in domains]
     axes.set_yticks((np.arange(len(domains)) + 0.5) * step, rows, parse_math=False)
+    origins = dict.fromkeys(f"{d.source}; {d.licence or 'no licence known'}" for d in domains)
+    sources = textwrap.fill(printable(listed([*origins], 4)), max(40, paper.shape[1] // 5))
     axes.set_xlabel(sources, fontsize=7, parse_math=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # of an alphabet that the font has not
-        figure.savefig(stream, format=form, dpi=96)
+        figure.savefig(stream, format=form, dpi=96, bbox_inches="tight")
 
 
 def _evenly(count: int, most: int) -> list[int]:
@@ -196,33 +180,31 @@ def _evenly(count: int, most: int) -> list[int]:
     return list(dict.fromkeys(np.linspace(0, count - 1, min(count, most)).round().astype(int)))
 
 
-def _some(split: Split, label: int, most: int) -> Iterable[np.ndarray]:
+def _examples(split: Split, label: int, most: int) -> Iterator[np.ndarray]:
     """A few examples of a class, drawn alike each time, as they are seen, in SIDE × SIDE pixels."""
     targets = split.targets
     positions = np.flatnonzero(targets[:, label] > 0 if targets.ndim == 2 else targets == label)
     positions = np.random.default_rng([0, label]).permutation(positions)[:most]
-    for image in _as_seen(split, positions):
+    rows, turns = np.divmod(positions, len(split.views.variants))
+    images = split.all_images[split.rows[rows]]
+    if split.views != Views() and len(images):
+        images = _as_seen(images, split.rows[rows], turns, split.views)
+    for image in images:
         scale = SIDE / max(image.shape[:2])
         size = [max(1, round(scale * side)) for side in image.shape[1::-1]]
         method = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.LANCZOS
         yield np.asarray(Image.fromarray(image).resize(size, method))
 
 
-def _as_seen(split: Split, positions: np.ndarray) -> np.ndarray:
-    """uint8 [n, h, w, 3]: the examples after variant, central crop and noise."""
-    rows, turns = np.divmod(positions, len(split.views.variants))
-    images = split.all_images[split.rows[rows]]
-    if split.views == Views() or not len(images):
-        return images
+def _as_seen(images: np.ndarray, rows: np.ndarray, turns: np.ndarray, views: Views) -> np.ndarray:
+    """uint8 [n, h, w, 3]: the images after variant, central crop and noise."""
     import torch  # noqa: PLC0415 - takes seconds
 
     from robustmd.domains.variants import Look, Variants, keys_of_images  # noqa: PLC0415
 
-    variants = Variants([split.views], images.shape[1:3], torch.device("cpu"))
-    numbers = torch.tensor([variants.turns[name] for name in split.views.variants])
-    chosen = numbers[torch.from_numpy(turns)]
-    look = Look(torch.arange(len(images)), chosen if chosen.any() else None)
-    if split.views.sigma:
-        keys = keys_of_images(0, torch.from_numpy(split.rows[rows]))
-        look = look._replace(keys=keys, levels=torch.zeros_like(keys))
+    variants = Variants([views], images.shape[1:3], torch.device("cpu"))
+    numbers = torch.tensor([variants.turns[name] for name in views.variants])[turns]
+    keys = keys_of_images(0, torch.from_numpy(rows)) if views.sigma else None
+    levels = torch.zeros_like(numbers) if views.sigma else None
+    look = Look(torch.arange(len(images)), numbers if numbers.any() else None, None, keys, levels)
     return variants.finish(variants.read(torch.from_numpy(images), look), look).numpy()

@@ -20,11 +20,8 @@ from robustmd.domains.digits import Digits
 from robustmd.domains.digits_mini import DigitsMini, DigitsTyped
 from robustmd.domains.domain_set import Domain, DomainSet, Split, array_sha256, stream
 from robustmd.domains.pets import Pets
-from robustmd.domains.views import rotation
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, data, key
-
-View = tuple[str, str, float]  # a domain's name, variant ("": that of its images) and σ
 
 
 @dataclass
@@ -100,16 +97,19 @@ class DigitsRotated(OneOfDigits):
 
 
 def noisy_name(sigma: float) -> str:
-    """What the domain with N(0, σ²) on its pixels is called."""
+    """The name of the domain with N(0, σ²) on its pixels."""
     return f"sigma_{sigma:g}"
 
 
 def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: str) -> DomainSet:
     """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ ≥ 0 on the
-    0..255 scale. `name`: of the data set. Raises UserError for an unknown domain, and where two σ
-    are the same or one is out of range."""
-    views = [(noisy_name(sigma), "", float(sigma)) for sigma in sigmas]
-    return _made_of(base, domain, name, views)
+    0..255 scale. name: of the data set. Raises UserError for an unknown domain."""
+    copied = base[domain]
+    domains = [
+        _changed(base, copied, noisy_name(sigma), copied.splits, "", float(sigma))
+        for sigma in sigmas
+    ]
+    return DomainSet.of(name, domains, base.classes, base.notes, files=base.files)
 
 
 def rotated_grid(
@@ -121,74 +121,67 @@ def rotated_grid(
     name: str,
 ) -> DomainSet:
     """The domains of `grid`: the images of one of `base`'s domains dealt out, turned by degrees
-    counter-clockwise and noisy. `split_seed` says who gets which images; `name`: of the data set.
+    counter-clockwise and noisy. split_seed: says who gets which images; name: of the data set.
 
-    Raises UserError for an unknown domain or one that is not square, a split of fewer images than
-    domains, an angle or σ given twice or none, and a σ out of range.
+    Raises UserError for an unknown domain, and for a split of fewer images than domains.
     """
-    return _made_of(base, domain, name, grid(angles, sigmas), split_seed)
-
-
-def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[View]:
-    """Of every domain, every σ of the first angle, then of the next. The names are "rotate_0",
-    "rotate_15", …, or "rotate_0_sigma_0", … unless `sigmas` is [0] alone."""
-    found: list[View] = []
-    for variant in map(rotation, angles):
-        name = "rotate_0" if variant == "identity" else variant
-        for sigma in sigmas:
-            noisy = "" if list(sigmas) == [0] else f"_{noisy_name(sigma)}"
-            found.append((name + noisy, variant, float(sigma)))
-    return found
-
-
-def _made_of(
-    base: DomainSet, domain: str, name: str, views: Sequence[View], split_seed: int | None = None
-) -> DomainSet:
-    """A domain for each of the views, of all images of one of `base`'s domains, or of what is dealt
-    out to it."""
-    one = base[domain]
-    hands = {}
-    if split_seed is not None:
-        for split_name, split in one.splits.items():
-            hands[split_name] = _dealt(split, len(views), split_seed, f"{one.name}/{split_name}")
-    of = {"base": base.fingerprint, "domain": one.name}
+    dealt = base[domain]
+    views = grid(angles, sigmas)
+    orders = {}
+    for split, images in dealt.splits.items():
+        if images.stored < len(views):
+            raise UserError(
+                f"{domain}/{split}: {images.stored} images cannot be dealt out to {len(views)} "
+                "domains; take fewer angles or sigmas"
+            )
+        orders[split] = stream(split_seed, f"{domain}/{split}").permutation(images.stored)
     domains = []
-    for k, view in enumerate(views):
-        seen = _seen(one, view, {split: hand[k] for split, hand in hands.items()})
-        of_rows = {
-            f"{split}_rows": array_sha256(seen.splits[split].rows - seen.splits[split].first)
-            for split in hands
+    for k, (own_name, variant, sigma) in enumerate(views):
+        # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
+        splits = {
+            split: replace(images, rows=np.sort(images.rows[orders[split][k :: len(views)]]))
+            for split, images in dealt.splits.items()
         }
-        domains.append(replace(seen, checksums=of_rows | seen.views_in_words() | of))
+        sums = {
+            f"{s}_rows": array_sha256(images.rows - images.first) for s, images in splits.items()
+        }
+        made = _changed(base, dealt, own_name, splits, variant, sigma)
+        domains.append(replace(made, checksums={**made.checksums, **sums}))
     return DomainSet.of(name, domains, base.classes, base.notes, files=base.files)
 
 
-def _dealt(split: Split, hands: int, seed: int, whose: str) -> list[np.ndarray]:
-    """The split's rows, shuffled and dealt out like cards: `hands` sorted arrays int64.
+def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[tuple[str, str, float]]:
+    """Name, variant and σ of every domain: every σ of the first angle, then of the next. The names
+    are "rotate_0", "rotate_15", …, or "rotate_0_sigma_0", … unless `sigmas` is [0] alone."""
+    views = []
+    for angle in angles:
+        degrees = f"{angle % 360:g}"
+        name = "rotate_0" if float(degrees) in (0, 360) else f"rotate_{degrees}"
+        for sigma in sigmas:
+            noisy = "" if list(sigmas) == [0] else f"_{noisy_name(sigma)}"
+            variant = "identity" if name == "rotate_0" else name
+            views.append((name + noisy, variant, float(sigma)))
+    return views
 
-    The shuffle depends on the number of images, the seed and `whose` alone.
-    """
-    if split.stored < hands:
-        raise UserError(
-            f"{whose}: {split.stored} images cannot be dealt out to {hands} domains; "
-            "take fewer angles or sigmas"
-        )
-    rows = split.rows[stream(seed, whose).permutation(split.stored)]
-    # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
-    return [np.sort(rows[k::hands]) for k in range(hands)]
 
-
-def _seen(base: Domain, view: View, rows: Mapping[str, np.ndarray]) -> Domain:
-    """The base domain's images as the view shows them, and of the splits' `rows` alone."""
-    name, variant, sigma = view
-    splits = {}
-    for split_name, split in base.splits.items():
-        variants = (variant,) if variant else split.views.variants
-        views = replace(split.views, variants=variants, sigma=sigma)
-        splits[split_name] = replace(split, rows=rows.get(split_name, split.rows), views=views)
-    source = base.source
+def _changed(
+    base: DomainSet,
+    domain: Domain,
+    name: str,
+    splits: Mapping[str, Split],
+    variant: str,
+    sigma: float,
+) -> Domain:
+    """These splits of the base's domain with the noise, and in the variant, if one is given."""
+    seen = {}
+    for split, images in splits.items():
+        variants = (variant,) if variant else images.views.variants
+        seen[split] = replace(images, views=replace(images.views, variants=variants, sigma=sigma))
+    source = domain.source
     if variant not in ("", "identity"):
         source += f", rotated by {variant.removeprefix('rotate_')}°"
     if sigma:
         source += f" + N(0, {sigma:g}²)"
-    return replace(base, name=name, source=source, splits=splits)
+    made = replace(domain, name=name, source=source, splits=seen)
+    of = {"base": base.fingerprint, "domain": domain.name}
+    return replace(made, checksums=made.views_in_words() | of)

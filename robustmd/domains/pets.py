@@ -9,22 +9,19 @@ images/NAME_1.jpg …, and annotations/trainval.txt (which trains) and test.txt,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from robustmd.config.ranges import CLASSES, IMAGE_SIDE
-from robustmd.domains.decoding import SUFFIXES
 from robustmd.domains.digits import fetching
-from robustmd.domains.domain_set import DomainSet
-from robustmd.domains.folder import File, prepare
-from robustmd.domains.store import stamp_of
-from robustmd.domains.views import VARIANTS, Views
+from robustmd.domains.domain_set import DomainSet, Views
+from robustmd.domains.folder import SUFFIXES, File, domain_of, given_splits, prepare
 from robustmd.errors import UserError, listed, printable, readable
 from robustmd.registry import DataFacts, Settings, data, key
 
 BYTES = 811_092_049  # Oxford-IIIT Pet; ImageNet is not fetched
-EXPANSION = tuple(VARIANTS)  # identity, both flips, rotations by 45°, …, 315°: ×10
+ROTATIONS = tuple(f"rotate_{degrees}" for degrees in range(45, 360, 45))
+EXPANSION = ("identity", "flip_horizontal", "flip_vertical", *ROTATIONS)  # ×10
 IMAGENET, VGG = "imagenet", "vgg"
 IMAGENET_FOLDERS = ("imagenet", "ImageNet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC")  # of paths.data
 IMAGENET_SPLITS = {"train": "train", "test": "val"}  # ours → ILSVRC2012's folder
@@ -34,7 +31,6 @@ VGG_LISTS = {  # images of all 37 breeds
     "train": ("trainval.txt", 3_680),
     "test": ("test.txt", 3_669),
 }
-_LINE = re.compile(r"(([A-Za-z]+(?:_[A-Za-z]+)*)_[0-9]{1,4}) [0-9]+ [12] [0-9]+")
 IMAGENET_TERMS = "ImageNet terms: non-commercial research and education"
 SOURCES = {  # domain: origin and licence
     IMAGENET: (
@@ -115,11 +111,11 @@ class Pets(Settings):
         return tuple(SOURCES)
 
     def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
-        there = {
+        present = {
             "ImageNet": any((folder / name / "train").is_dir() for name in IMAGENET_FOLDERS),
             "VGG": (folder / VGG_FOLDER / "images").is_dir(),
         }
-        return f"{IMAGENET_TERMS}; VGG {SOURCES[VGG][1]}", BYTES, there
+        return f"{IMAGENET_TERMS}; VGG {SOURCES[VGG][1]}", BYTES, present
 
     def load(self, facts: DataFacts) -> DomainSet:
         return self.of(self.names(), facts)
@@ -133,28 +129,29 @@ class Pets(Settings):
             own, note = (list_imagenet if name == IMAGENET else list_vgg)(data_dir, breeds)
             _check_classes(name, own, breeds)
             files, notes = [*files, *own], [*notes, *note]
-        skip = self.skip_unreadable
-        prepared = prepare("pets", data_dir, files, breeds, self.size, facts, skip=skip)
-        found = []
-        for name, rows in prepared.rows.items():
-            _check_classes(name, [prepared.files[row] for row in rows], breeds)
+        files, store, readable, more = prepare(
+            "pets", data_dir, files, breeds, self.size, facts, skip=self.skip_unreadable
+        )
+        loaded = []
+        for name, rows in readable.items():
+            _check_classes(name, [files[row] for row in rows], breeds)
             source, licence = SOURCES[name]
             seen = Views(crop=self.crop)
             views = {"train": Views(EXPANSION, self.crop) if name == VGG else seen, "test": seen}
-            about = {"source": source, "licence": licence}
-            found.append(prepared.domain(name, prepared.given_splits(rows), views, **about))
-        notes += prepared.notes
-        return DomainSet.of("pets", found, breeds, notes, facts.say, prepared.paths)
+            splits = given_splits(rows, files)
+            loaded.append(domain_of(store, name, splits, views, source=source, licence=licence))
+        paths = [file.path for file in files]
+        return DomainSet.of("pets", loaded, breeds, [*notes, *more], facts.say, paths)
 
 
 def _check_classes(domain: str, files: Iterable[File], breeds: Sequence[str]) -> None:
     """Both splits have an image of every class. Raises UserError."""
-    there = {(file.split, file.label) for file in files}
+    present = {(file.split, file.label) for file in files}
     lacking = [
         f"{breed} ({BREEDS[breed]}) in {split}"
         for split in ("train", "test")
         for breed in breeds
-        if (split, breed) not in there
+        if (split, breed) not in present
     ]
     if lacking:
         raise UserError(
@@ -166,31 +163,28 @@ def _check_classes(domain: str, files: Iterable[File], breeds: Sequence[str]) ->
 def list_imagenet(data_dir: Path, breeds: Sequence[str]) -> tuple[list[File], list[str]]:
     """The files of the breeds, with paths below data_dir, and notes on what is not as published.
     Raises UserError where there is no such folder."""
-    there = [data_dir / name for name in IMAGENET_FOLDERS if (data_dir / name / "train").is_dir()]
-    if not there:
+    folders = [data_dir / name for name in IMAGENET_FOLDERS]
+    folder = next((folder for folder in folders if (folder / "train").is_dir()), None)
+    if folder is None:
         raise UserError(
-            f"data=pets lacks ImageNet, which belongs into "
-            f"{printable(data_dir / IMAGENET_FOLDERS[0])} and may not be fetched by a program: ask "
-            "for access at https://image-net.org, then put ILSVRC2012's train/SYNSET/*.JPEG and "
-            "val/SYNSET/*.JPEG there (docs/pets.md says how); meanwhile data=digits_mini needs no "
-            "files"
+            f"data=pets lacks ImageNet, which belongs into {printable(folders[0])} and may not be "
+            "fetched by a program: ask for access at https://image-net.org, then put ILSVRC2012's "
+            "train/SYNSET/*.JPEG and val/SYNSET/*.JPEG there (docs/pets.md says how); meanwhile "
+            "data=digits_mini needs no files"
         )
-    files = []
-    for split, part in IMAGENET_SPLITS.items():
-        for breed in breeds:
-            folder = there[0] / part / BREEDS[breed]
-            with readable(folder):
-                paths = sorted(folder.iterdir()) if folder.is_dir() else []
-            for path in paths:
-                if path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
-                    relative = path.relative_to(data_dir).as_posix()
-                    files.append(File(IMAGENET, breed, split, relative, stamp_of(path)))
-    held, whole = sum(f.split == "test" for f in files), VALIDATION_IMAGES * len(breeds)
-    notes = [
-        f"ImageNet: {held:,} validation images of {len(breeds)} classes in {printable(there[0])}; "
-        f"ILSVRC2012 has {whole:,}: it is another set or a part of it"
+    files = [
+        File(IMAGENET, breed, split, path.relative_to(data_dir).as_posix())
+        for split, part in IMAGENET_SPLITS.items()
+        for breed in breeds
+        for path in sorted((folder / part / BREEDS[breed]).glob("*"))
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     ]
-    return files, notes if held != whole else []
+    tested, published = sum(f.split == "test" for f in files), VALIDATION_IMAGES * len(breeds)
+    note = (
+        f"ImageNet: {tested:,} validation images of {len(breeds)} classes in {printable(folder)}; "
+        f"ILSVRC2012 has {published:,}: it is another set or a part of it"
+    )
+    return files, [note] if tested != published else []
 
 
 def list_vgg(data_dir: Path, breeds: Sequence[str]) -> tuple[list[File], list[str]]:
@@ -203,30 +197,19 @@ def list_vgg(data_dir: Path, breeds: Sequence[str]) -> tuple[list[File], list[st
 
         with fetching("data=pets", missing):
             OxfordIIITPet(data_dir, download=True)
-    files: list[File] = []
-    notes: list[str] = []
-    seen: set[str] = set()
+    files, notes = [], []
     for split, (name, published) in VGG_LISTS.items():
-        path, before = folder / "annotations" / name, len(seen)
+        path = folder / "annotations" / name
         with readable(path):
             lines = path.read_text("ascii", errors="replace").splitlines()
-        for number, line in enumerate(map(str.strip, lines), start=1):
-            if not line or line.startswith("#"):
-                continue
-            match = _LINE.fullmatch(line)
-            if match is None or match[1] in seen:
-                raise UserError(
-                    f"{printable(path)}, line {number}: {printable(line[:60])!r} is no line of "
-                    "Oxford-IIIT Pet's (NAME_1 class species breed, every name once in both lists)"
-                )
-            seen.add(match[1])
-            if match[2].lower() in breeds:
-                photo = f"{VGG_FOLDER}/images/{match[1]}.jpg"
-                stamp = stamp_of(data_dir / photo)
-                files.append(File(VGG, match[2].lower(), split, photo, stamp))
-        if len(seen) - before != published:
+        names = [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+        for photo in names:
+            breed = photo.rpartition("_")[0].lower()
+            if breed in breeds:
+                files.append(File(VGG, breed, split, f"{VGG_FOLDER}/images/{photo}.jpg"))
+        if len(names) != published:
             notes.append(
-                f"VGG: {name} lists {len(seen) - before:,} images, the published one "
-                f"{published:,}: it is another split or a part of it"
+                f"VGG: {name} lists {len(names):,} images, the published one {published:,}: it is "
+                "another split or a part of it"
             )
     return files, notes

@@ -15,6 +15,7 @@ with [·] to the nearest integer. |z| ends at 4.32; the mean is 0 and the varian
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -23,12 +24,27 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from robustmd.domains.views import Views, matrix_of
+from robustmd.domains.domain_set import Views
 
+FIXED = {
+    "identity": (1.0, 0.0, 0.0, 1.0),
+    "flip_horizontal": (-1.0, 0.0, 0.0, 1.0),
+    "flip_vertical": (1.0, 0.0, 0.0, -1.0),
+}
 QUANTILES = 2**16
 BRIGHTEST = 255
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # 2⁶⁴ divided by the golden ratio, as a signed integer
 MULTIPLIERS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
+
+
+def matrix_of(variant: str) -> tuple[float, float, float, float]:
+    """(a, b, c, d) of a variant: the pixel (x, y) from the centre shows what was at (a·x + b·y,
+    c·x + d·y), with y downwards."""
+    if variant in FIXED:
+        return FIXED[variant]
+    angle = math.radians(float(variant.removeprefix("rotate_")))
+    c, s = (round(f(angle), 15) for f in (math.cos, math.sin))  # as Pillow has it
+    return (c, -s, s, c)
 
 
 class Look(NamedTuple):

@@ -17,9 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from robustmd.domains.domain_set import DomainSet, Split
+from robustmd.domains.domain_set import SPLITS, DomainSet, Split, Views
 from robustmd.domains.variants import BRIGHTEST, Look, Variants, keys_of_images
-from robustmd.domains.views import SPLITS, Views
 from robustmd.registry import Augmentation
 
 BLOCK = 100  # iterations whose batches are drawn at once

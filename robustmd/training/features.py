@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from robustmd.domains.views import Views
+from robustmd.domains.domain_set import Views
 from robustmd.training.data import Batches, Images
 from robustmd.training.learner import Learner
 from robustmd.training.measure import evaluating, images_at_once

@@ -1,10 +1,9 @@
-"""Small files in the originals' formats, pictures that Pillow does not write, and no network."""
+"""Small files in the originals' formats, and no network."""
 
 import gzip
 import struct
 import urllib.error
 import urllib.request
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,33 +82,3 @@ def small_data(tmp_path, write_mnist, write_svhn):
     for seed, (name, count) in enumerate([("train", 30), ("test", 20), ("extra", 25)]):
         write_svhn(folder / "svhn" / f"{name}_32x32.mat", count, seed)
     return folder
-
-
-@pytest.fixture(scope="session")
-def png_16():
-    """A 16-bit PNG's bytes, of gray [H, W] or RGB [H, W, 3] values."""
-
-    def encode(values: np.ndarray, transparent: int | tuple[int, ...] | None = None) -> bytes:
-        """Written from the format's description alone: Pillow writes no 16-bit RGB."""
-
-        def chunk(kind: bytes, body: bytes) -> bytes:
-            return (
-                struct.pack(">I", len(body))
-                + kind
-                + body
-                + struct.pack(">I", zlib.crc32(kind + body))
-            )
-
-        height, width = values.shape[:2]
-        header = struct.pack(">IIBBBBB", width, height, 16, 0 if values.ndim == 2 else 2, 0, 0, 0)
-        clear = np.atleast_1d(transparent or 0).astype(">u2").tobytes()
-        lines = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
-        return (
-            b"\x89PNG\r\n\x1a\n"
-            + chunk(b"IHDR", header)
-            + (b"" if transparent is None else chunk(b"tRNS", clear))
-            + chunk(b"IDAT", zlib.compress(lines))
-            + chunk(b"IEND", b"")
-        )
-
-    return encode

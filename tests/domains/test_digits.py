@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import os
 
 import numpy as np
 import pytest
@@ -35,12 +34,9 @@ def official(small_data, monkeypatch):
 
 def test_two_domains_in_order(load):
     data = load()
-    assert data.name == "digits"
+    assert (data.name, data.classes, data.image_size) == ("digits", tuple("0123456789"), (32, 32))
     assert data.names == Digits().names() == ("mnist", "svhn")
-    assert data.classes == tuple("0123456789")
-    assert data.image_size == (32, 32)
     assert [(len(d.train), len(d.test)) for d in data] == [(40, 20), (30, 20)]
-    assert all(d.source and d.licence for d in data)
 
 
 def test_extra_follows_the_training_digits(load, small_data):
@@ -76,15 +72,6 @@ def test_fingerprint_is_of_the_values_not_of_the_files(load, small_data, write_m
     assert load().fingerprint != before
 
 
-def test_second_start_reads_no_source(load, monkeypatch):
-    first = load()
-    for name in ("_md5", "_mnist", "_svhn"):
-        monkeypatch.setattr(digits, name, lambda *_: pytest.fail("a second start reads no source"))
-    lines = []
-    assert load(say=lines.append).fingerprint == first.fingerprint
-    assert not any("preparing" in line for line in lines)
-
-
 def test_unofficial_files_are_refused_and_named_or_noted(load, tmp_path):
     with refused("4 of the 4 MNIST files", "train-images-idx3-ubyte", "data.verify=false"):
         load(verify=True)
@@ -102,10 +89,12 @@ def test_unofficial_files_are_refused_and_named_or_noted(load, tmp_path):
 
 @pytest.mark.usefixtures("official")
 def test_official_files_leave_no_note_and_one_wrong_file_is_found(load, small_data, write_svhn):
-    write_svhn(small_data / "svhn" / "test_32x32.mat", 20, seed=9)
+    path = small_data / "svhn" / "test_32x32.mat"
+    published = path.read_bytes()
+    write_svhn(path, 20, seed=9)
     with refused("1 of the 2 SVHN files", "test_32x32.mat"):
         load(verify=True)
-    write_svhn(small_data / "svhn" / "test_32x32.mat", 20, seed=1)
+    path.write_bytes(published)
     data = load(verify=True)
     assert data.notes == ()
     assert {domain.verified for domain in data} == {"official"}
@@ -152,20 +141,6 @@ def test_torchvision_fetches_what_is_missing(facts, small_data, monkeypatch):
     assert asked == [(root, None, True), (svhn, "train", True), (svhn, "test", True)]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_data_folder_may_be_read_only(load, small_data):
-    folders = [small_data, *(path for path in small_data.rglob("*") if path.is_dir())]
-    before = sorted(small_data.rglob("*"))
-    for folder in folders:
-        folder.chmod(0o555)
-    try:
-        load()
-    finally:
-        for folder in folders:
-            folder.chmod(0o755)
-    assert sorted(small_data.rglob("*")) == before
-
-
 def header(*sizes):
     return b"\0\0\x08" + bytes([len(sizes)]) + b"".join(n.to_bytes(4, "big") for n in sizes)
 
@@ -176,7 +151,6 @@ def header(*sizes):
         ("MNIST/raw/train-images-idx3-ubyte.gz", lambda raw: raw[:1000]),
         ("MNIST/raw/t10k-images-idx3-ubyte.gz", header(20, 27, 28) + bytes(20 * 27 * 28)),
         ("MNIST/raw/t10k-labels-idx1-ubyte.gz", header(20) + bytes([10] * 20)),
-        ("MNIST/raw/t10k-labels-idx1-ubyte.gz", header(19) + bytes(19)),
         ("svhn/test_32x32.mat", lambda raw: raw[:-500]),
     ],
 )

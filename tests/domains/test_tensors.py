@@ -43,30 +43,12 @@ def test_gray_is_repeated(form):
     assert np.array_equal(images_of(form(gray)), np.repeat(gray[..., None], 3, axis=3))
 
 
-def test_classes_are_counted_over_all_splits_and_domains():
-    x, few, many = NHWC[:2], [0, 1], [4, 0]
-    for given in ((few, many), (many, few)):
-        data = DomainSet.from_tensors({"a": (x, np.array(given[0]), x, np.array(given[1]))})
-        assert data.classes == ("0", "1", "2", "3", "4")
-
-
-def test_fingerprint_names_every_value():
-    def fingerprint(x=NHWC, y=LABELS, name="a", data="tensors"):
-        return DomainSet.from_tensors({name: (x, y, NHWC, LABELS)}, name=data).fingerprint
-
-    changed = NHWC.copy()
-    changed[4, 5, 6, 2] ^= 1
-    swapped = LABELS[::-1].copy()
-    swapped[0] = 1
-    fingerprints = {
-        fingerprint(),
-        fingerprint(x=changed),
-        fingerprint(y=swapped),
-        fingerprint(name="b"),
-        fingerprint(data="other"),
-    }
-    assert len(fingerprints) == 5
-    assert fingerprint() == fingerprint(x=np.moveaxis(NHWC, 3, 1))
+def test_classes_are_counted_over_all_splits_and_named_in_the_fingerprint():
+    x, few, many = NHWC[:2], np.array([0, 1]), np.array([4, 0])
+    one = DomainSet.from_tensors({"a": (x, few, x, many)})
+    other = DomainSet.from_tensors({"a": (x, many, x, few)})
+    assert one.classes == other.classes == ("0", "1", "2", "3", "4")
+    assert one.fingerprint != other.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -74,7 +56,6 @@ def test_fingerprint_names_every_value():
     [
         (SEQUENCES[:, 0], False, np.float32, "features [2]"),
         (SEQUENCES, True, np.float32, "features [4, 2]"),
-        (torch.from_numpy(SEQUENCES[..., None]).half(), True, np.float32, "features [4, 2, 1]"),
         (LABELS[:, None] + np.arange(4), False, np.int64, "tokens [4]"),
         (torch.arange(40).view(5, 4, 2), True, np.int64, "tokens [4, 2]"),
     ],
@@ -105,20 +86,15 @@ class Stream(torch.utils.data.IterableDataset):
 
 
 @pytest.mark.parametrize(
-    ("of", "same"),
-    [
-        (Image.fromarray, NHWC),
-        (lambda image: torch.from_numpy(image).permute(2, 0, 1) / 255, NHWC),
-        (lambda image: Image.fromarray(image).convert("L").convert("P"), None),
-    ],
-    ids=["PIL", "tensor", "palette"],
+    "form",
+    [Image.fromarray, lambda image: torch.from_numpy(image).permute(2, 0, 1) / 255],
+    ids=["PIL", "tensor"],
 )
-def test_datasets_are_the_arrays_that_they_hold(of, same):
-    split = Pairs(*((of(image), int(label)) for image, label in zip(NHWC, LABELS, strict=True)))
+def test_datasets_are_the_arrays_that_they_hold(form):
+    split = Pairs(*((form(image), int(label)) for image, label in zip(NHWC, LABELS, strict=True)))
     examples = DomainSet.from_tensors({"a": (split, split)})["a"].test
     assert np.array_equal(examples.targets, LABELS)
-    assert examples.images.shape == NHWC.shape
-    assert same is None or np.array_equal(examples.images, same)
+    assert np.array_equal(examples.images, NHWC)
 
 
 def test_labels_of_datasets_may_be_numbers():
@@ -129,18 +105,17 @@ def test_labels_of_datasets_may_be_numbers():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "words"),
+    "dataset",
     [
-        (Stream(), "Stream gives no pairs (x, y), as a map-style Dataset does"),
-        (Pairs(), "Pairs gives no pairs (x, y)"),
-        (Pairs((1, 2, 3)), "Pairs gives no pairs (x, y)"),
-        (Pairs(NHWC), "Pairs gives no pairs (x, y)"),
-        (Pairs((NHWC[0], 0), (NHWC[0, 1:], 0)), "x is uint8 [6, 7, 3] and uint8 [5, 7, 3]"),
-        (Pairs((NHWC[0], 0), (NHWC[0], 0.5)), "y is int64 [] and float64 []"),
+        Stream(),
+        Pairs(),
+        Pairs((1, 2, 3)),
+        Pairs(NHWC),
+        Pairs((NHWC[0], 0), (NHWC[0, 1:], 0)),
     ],
 )
-def test_datasets_that_are_none(dataset, words):
-    with refused("domain a, test", words):
+def test_datasets_that_are_none(dataset):
+    with refused(f"domain a: {type(dataset).__name__} gives no pairs (x, y)"):
         DomainSet.from_tensors({"a": (Pairs((NHWC[0], 0)), dataset)})
 
 
@@ -152,8 +127,6 @@ def test_numbers_are_labels_too(y, names):
         assert examples.targets.dtype == np.float32
         assert np.array_equal(examples.targets, y.reshape(5, -1).astype(np.float32))
     assert f"{len(names)} numbers" in repr(data)
-    other = DomainSet.from_tensors({"a": (NHWC, y + 1, NHWC, y)}, classes=names)
-    assert other.fingerprint != data.fingerprint
 
 
 FEATURES, TWO = {"features": True}, np.eye(5)[:, :2]
@@ -166,15 +139,11 @@ FEATURES, TWO = {"features": True}, np.eye(5)[:, :2]
         (NHWC.astype(np.float32), LABELS, {}, "0..1"),
         (np.full((5, 6, 7, 3), np.nan), LABELS, {}, "nan"),
         (NHWC[..., :2], LABELS, {}, "[5, 6, 7, 2]"),
-        (NHWC[0, 0], LABELS, {}, "[7, 3]"),
         (NHWC[:, :3], LABELS, {}, "channels first or last"),
-        (NHWC[:4], LABELS, {}, "int64 [4]"),
+        (NHWC[:4], LABELS, {}, "4 images and 5 labels"),
         (SEQUENCES * np.nan, LABELS, FEATURES, "from nan to nan"),
-        (SEQUENCES[:, 0, 0], LABELS, FEATURES, "given is float64 [5]"),
-        (NHWC, LABELS, FEATURES, "given is uint8"),
         (LABELS[:, None] - 1, LABELS, FEATURES, "from -1 to 1"),
         (NHWC, LABELS.astype(str), {}, "integers [N]"),
-        (NHWC, LABELS[:, None], {}, "integers [N]"),
         (NHWC, np.eye(5, dtype=int), {}, "integers [N]"),
         (NHWC, LABELS, {"classes": ["x", "y"]}, "0 to 2, but 2 classes allow 0 to 1"),
         (NHWC, LABELS - 1, {}, "from -1 to 1"),
@@ -193,8 +162,8 @@ def test_what_is_neither_input_nor_label_is_refused(x, y, how, words):
         ({"a": (NHWC, LABELS)}, "domain a: 2 arrays"),
         ({"b": (NHWC, TWO) * 2, "a": (NHWC, LABELS) * 2}, "numbers and others' are classes"),
         (
-            {"a": (LABELS[:, None], LABELS) * 2, "b": (SEQUENCES[:, 0, :1], LABELS) * 2},
-            "a tokens [1], b features [1]",
+            {"a": (LABELS[:, None], LABELS % 2) * 2, "b": (SEQUENCES[:, 0, :1], LABELS) * 2},
+            "domain b, train split: its images are features [1], those of a tokens [1]",
         ),
     ],
 )

@@ -15,8 +15,7 @@ from PIL import Image
 from tiny import rows
 
 from robustmd.cli import main
-from robustmd.domains import DomainSet
-from robustmd.domains.views import Views
+from robustmd.domains import DomainSet, Views
 from robustmd.runs import checkpoints
 from robustmd.training import run as run_module
 
