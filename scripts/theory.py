@@ -478,8 +478,7 @@ def lemma1(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Lemma 1",
         "multiplicative weights",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: MultiplicativeWeights(K, step="lemma1", total_steps=T, gamma=gamma),
         lambda T: schedules.lemma1_model_step(radius, sigma, T),
         (Measure("duality gap", "duality_gap", "T^(-1/2)", lambda T: T**-0.5, bound),),
@@ -503,8 +502,7 @@ def theorem1(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Theorem 1",
         "multiplicative weights",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: MultiplicativeWeights(K, step="theorem1", total_steps=T, gamma=gamma),
         lambda T: schedules.theorem1_model_step(gamma, sigma, L, T, K),
         (
@@ -532,8 +530,7 @@ def theorem2(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Theorem 2",
         "L2, c = 0",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: ProjectedAscent(K, L2(), LAM, c=0.0),
         theorem2_model_step(constants, K),
         (
@@ -554,8 +551,7 @@ def theorem3(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Theorem 3",
         "L2, c = c*",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: ProjectedAscent(K, L2(), LAM, c="auto", mu=mu, total_steps=T),
         theorem2_model_step(constants, K),
         (p_gap("R(c*)/T", bound, bound),),
@@ -574,8 +570,7 @@ def theorem3_kl(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Theorem 3, KL",
         "KL, c = c*",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: MirrorAscent(K, LAM, c="auto", mu=mu, total_steps=T),
         theorem2_model_step(constants, K),
         (p_gap("R_KL(c*)/T", bound, bound),),
@@ -593,8 +588,7 @@ def theorem4(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Theorem 4, regularised",
         "best response, L2",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: BestResponse(K, L2(), LAM, every=1),
         lambda T: schedules.theorem4_model_step(sigma, smoothness, T),
         (Measure("‖∇F‖²", "gradient", "T^(-1/2)", lambda T: T**-0.5, bound),),
@@ -608,8 +602,7 @@ def theorem4_as_printed(problem: Problem, constants: Constants) -> Experiment:
     return Experiment(
         "Theorem 4, as printed",
         "best response",
-        problem,
-        constants,
+        *(problem, constants),
         lambda T: BestResponse(K, None, every=1),
         lambda T: schedules.theorem4_model_step(constants.sigma, constants.smoothness, T),
         (Measure("‖∇F‖²", "gradient", name, printed_rate=lambda T: T**-0.5),),
@@ -686,7 +679,7 @@ def find(seeds: Sequence[int], quick: bool, processes: int) -> Findings:
     broken = [line for result in results for line in broken_assumptions(*result)]
     violations = [line for result in results for line in regret_violations(*result)]
     checks = sum(int(runs["regret_bound"].count()) for _, runs in results)
-    curve = regret_curve()
+    table, curve = table_of(rows), regret_curve()
     c, best = curve.loc[curve["note"] == "c*", ["c", "regret_bound"]].iloc[0]
     plain = curve["regret_bound"].iloc[0]
     words = [
@@ -698,8 +691,8 @@ def find(seeds: Sequence[int], quick: bool, processes: int) -> Findings:
     ]
     files = {
         "regret_bound.csv": curve.to_csv(index=False),
-        "convergence.md": to_markdown(rows),
-        "convergence.csv": to_csv(rows),
+        "convergence.md": to_markdown(table, horizons),
+        "convergence.csv": table.to_csv(index=False),
         "runs.csv": runs_csv(results),
         "regret_bound": draw_regret_bound(curve),
         "convergence": draw_convergence(rows),
@@ -790,44 +783,9 @@ def regret_curve() -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["c", "regret_bound", "note"], dtype=object)
 
 
-def to_markdown(rows: Sequence[Row]) -> str:
-    """A row for each measure, and what its numbers are."""
-
-    def text(value: float, digits: str = ".3f") -> str:
-        return "–" if math.isnan(value) else f"{value:{digits}}".replace("-", "−")
-
-    lines = []
-    for row in rows:
-        names = f"{row.experiment.adversary_name}, {row.experiment.problem.name}"
-        lines.append(
-            [
-                f"{row.experiment.result} ({names})",
-                row.measure.name,
-                f"{row.values.iloc[-1].mean():.3g}",
-                row.measure.rate_name,
-                text(row.rate_slope),
-                f"{text(row.slope)} [{text(row.low)}, {text(row.high)}]",
-                text(row.share, ".2g"),
-                row.verdict,
-            ]
-        )
-    head = ["result", "measure", "at largest T", "proved rate", "its slope"]
-    head += ["measured slope", "share", "verdict"]
-    text_columns = ["result", "measure", "proved rate", "verdict"]
-    horizons, n = list(rows[0].values.index), rows[0].values.shape[1]
-    caption = (
-        f"Measured slope on log axes over T = {horizons[0]:,} to {horizons[-1]:,} "
-        f"({len(horizons)} values, n = {n} seeds) of the mean over seeds, with its 95 % interval "
-        "(jackknife over seeds, Student's t), beside the slope of the proved rate over the same T, "
-        "log factors included. A rate is an upper bound: it holds when the interval's upper end is "
-        "at most the rate's slope. Share: the largest mean measure divided by the proved bound."
-    )
-    return f"{caption}\n\n{markdown_table(head, lines, text_columns)}\n"
-
-
-def to_csv(rows: Sequence[Row]) -> str:
-    """The table's numbers in full, and each measure's mean over seeds at every T."""
-    lines = [
+def table_of(rows: Sequence[Row]) -> pd.DataFrame:
+    """A row for each measure, with its mean over seeds at every T."""
+    return pd.DataFrame(
         {
             "result": row.experiment.result,
             "adversary": row.experiment.adversary_name,
@@ -844,8 +802,37 @@ def to_csv(rows: Sequence[Row]) -> str:
             **{f"mean_T={T}": values.mean() for T, values in row.values.iterrows()},
         }
         for row in rows
-    ]
-    return pd.DataFrame(lines).to_csv(index=False)
+    )
+
+
+def to_markdown(table: pd.DataFrame, horizons: Sequence[int]) -> str:
+    """The table as docs/theory.md shows it, and what its numbers are."""
+
+    def text(value: float, digits: str = ".3f") -> str:
+        return "–" if math.isnan(value) else f"{value:{digits}}".replace("-", "−")
+
+    shown = {
+        "result": table["result"] + " (" + table["adversary"] + ", " + table["problem"] + ")",
+        "measure": table["measure"],
+        "at largest T": table[f"mean_T={horizons[-1]}"].map("{:.3g}".format),
+        "proved rate": table["rate"],
+        "its slope": table["rate_slope"].map(text),
+        "measured slope": table["slope"].map(text)
+        + (" [" + table["slope_low"].map(text) + ", " + table["slope_high"].map(text) + "]"),
+        "share": [text(share, ".2g") for share in table["share_of_bound"]],
+        "verdict": table["verdict"],
+    }
+    caption = (
+        f"Measured slope on log axes over T = {horizons[0]:,} to {horizons[-1]:,} "
+        f"({len(horizons)} values, n = {table['seeds'][0]} seeds) of the mean over seeds, with its "
+        "95 % interval (jackknife over seeds, Student's t), beside the slope of the proved rate "
+        "over the same T, log factors included. A rate is an upper bound: it holds when the "
+        "interval's upper end is at most the rate's slope. Share: the largest mean measure divided "
+        "by the proved bound."
+    )
+    lines = [list(line) for line in zip(*shown.values(), strict=True)]
+    text_columns = ["result", "measure", "proved rate", "verdict"]
+    return f"{caption}\n\n{markdown_table([*shown], lines, text_columns)}\n"
 
 
 def runs_csv(results: Sequence[tuple[Experiment, pd.DataFrame]]) -> str:

@@ -13,6 +13,8 @@ from robustmd.registry import BACKBONES, BackboneFacts, Settings, backbone, key
 if TYPE_CHECKING:
     from torch import nn
 
+UNUSUAL_SIZE = 7919  # a number of classes that is no other size in a model
+
 
 @backbone("from_python")
 class FromPython(Settings):
@@ -63,8 +65,8 @@ def build_backbone(settings: Any, facts: BackboneFacts) -> nn.Module:
 
 
 def head_of(settings: Any, facts: BackboneFacts) -> str:
-    """The head's name in the model: as the decorator names it, else the one layer whose size
-    follows the number of classes.
+    """The head's name in the model: as the decorator names it, else the one layer that has the
+    number of classes as a size.
 
     Raises:
         UserError: there is not one such layer, or the model cannot be built without memory.
@@ -74,15 +76,12 @@ def head_of(settings: Any, facts: BackboneFacts) -> str:
     registered: str | None = BACKBONES.flag(settings.name, "head")
     if registered is not None:
         return registered
-    larger = replace(facts, num_classes=facts.num_classes + 1)
+    unusual = replace(facts, num_classes=UNUSUAL_SIZE)
     try:
-        state, larger_state = (
-            without_numbers(lambda size=size: settings.build(size)).state_dict()  # type: ignore[misc]
-            for size in (facts, larger)
-        )
-        layers = {k.rpartition(".")[0] for k in state if state[k].shape != larger_state[k].shape}
-    except (RuntimeError, KeyError):
-        layers = set()
+        state = without_numbers(lambda: settings.build(unusual)).state_dict()
+    except RuntimeError:
+        state = {}
+    layers = {name.rpartition(".")[0] for name in state if UNUSUAL_SIZE in state[name].shape}
     if len(layers) != 1:
         raise UserError(
             f"backbone={settings.name}: no one layer has the number of classes as its size, so "
