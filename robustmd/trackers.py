@@ -186,29 +186,23 @@ class Trackers:
     def __init__(
         self, directory: RunDirectory, names: Sequence[str], say: Callable[[str], None], model: bool
     ) -> None:
-        self._directory, self._say, self._model, self._told = directory, say, model, -1
+        self._directory, self._say, self._model = directory, say, model
         self._open: dict[str, Any] = dict.fromkeys(names)  # None: it has not been made yet
+        self._told = dict.fromkeys(names, -1)  # the last iteration that each was told
 
     def __enter__(self) -> Trackers:
         return self
 
     def tell(self) -> None:
         """Send the numbers of the iterations since the last call."""
-        if not self._open:
-            return
-        steps: list[Step] = []
+        self._each(self._log)
 
-        def log(name: str) -> None:
-            if self._open[name] is None:
-                self._open[name] = TRACKERS[name](TrackedRun.of(self._directory))
-            self._open[name].log(steps)
-
-        def read(name: str) -> None:
-            steps.extend(numbers_of(self._directory, self._told) if not steps else ())
-            log(name)
-
-        self._each(read)
-        self._told = steps[-1][0] if steps else self._told
+    def _log(self, name: str) -> None:
+        if self._open[name] is None:
+            self._open[name] = TRACKERS[name](TrackedRun.of(self._directory))
+        steps = numbers_of(self._directory, self._told[name])
+        self._open[name].log(steps)
+        self._told[name] = steps[-1][0] if steps else self._told[name]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or issubclass(kind, Exception):  # nobody waits at a second Ctrl-C

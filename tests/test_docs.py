@@ -59,9 +59,8 @@ def test_every_table_of_keys_is_as_they_are_declared(monkeypatch: pytest.MonkeyP
 
 def test_every_key_has_a_meaning_and_a_page_that_names_it() -> None:
     for key in all_keys():
-        if (
-            key.page is not None
-        ):  # those of robustmd.train and of examples in this process have none
+        # robustmd.train says its own; those of examples that ran in this process have no page.
+        if not str(key.option).endswith("from_python") and key.page is not None:
             page = (ROOT / str(key.page)).read_text("utf-8")
             assert key.meaning, key.name
             assert f"`{key.name}" in page or f"{key.name}=" in page, key

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from robustmd.commands import add_out, add_outputs, make_parser
 from robustmd.report.estimate import SPREADS
@@ -21,7 +20,6 @@ examples:
   robustmd report outputs --data digits --spread ci95
   robustmd report outputs --experiment demo --select final
   robustmd report outputs --baseline erm
-  robustmd report --compare outputs_old outputs_new
 """
 SELECT = ("final", "last40", "best-val")  # report.selection says the same, and loads numpy
 
@@ -63,14 +61,6 @@ def parser() -> argparse.ArgumentParser:
         help="the method that the others are compared with (default: the first of even, erm, "
         "individual that was run)",
     )
-    parser.add_argument(
-        "--compare",
-        nargs=2,
-        type=Path,
-        metavar=("A", "B"),
-        help="two folders with runs, such as of two versions or machines, side by side: writes "
-        "REPORT/compare.md and .csv and says whether their differences exceed the spread",
-    )
     return parser
 
 
@@ -89,16 +79,11 @@ def main(arguments: Sequence[str]) -> int:
     args = parser().parse_args(arguments)
     # pandas and matplotlib take a second to load: not for --help
     from robustmd.metrics import BestBy  # noqa: PLC0415
-    from robustmd.report.report import write_comparison, write_report  # noqa: PLC0415
+    from robustmd.report.report import write_report  # noqa: PLC0415
     from robustmd.report.selection import Selection  # noqa: PLC0415
-    from robustmd.report.terminal import show, show_comparison  # noqa: PLC0415
+    from robustmd.report.terminal import show  # noqa: PLC0415
 
     selection = Selection(args.select, BestBy.of(args.best_by))
-    if args.compare:
-        old, new = args.compare
-        found, files = write_comparison(old, new, args.out, selection, args.data)
-        show_comparison(found, files, sys.stdout)
-        return 0
     result = write_report(
         args.outputs,
         args.out,

@@ -122,7 +122,7 @@ def range_text(counts: Iterable[int]) -> str:
 class Difference:
     """Mean of n paired differences and the two ends of its 95 % t interval (None where n < 2).
 
-    `p`: two-sided, of the paired t test; None where n < 3, and of unpaired samples.
+    `p`: two-sided, of the paired t test; None where n < 3.
     """
 
     mean: float
@@ -167,20 +167,6 @@ def _two_sided_p(mean: float, error: float, degrees: int) -> float:
     if mean == 0:
         return 1.0
     return float(2 * special.stdtr(degrees, -abs(mean) / error)) if error > 0 else 0.0
-
-
-def unpaired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
-    """b̄ − ā with Welch's 95 % interval; none where one has n < 2. `n` is that of the smaller
-    sample; neither is empty."""
-    mean, n = statistics.fmean(b) - statistics.fmean(a), min(len(a), len(b))
-    if n < 2:
-        return Difference(mean, None, n)
-    if statistics.variance(a) == statistics.variance(b) == 0:
-        return Difference(mean, (mean, mean), n)
-    from scipy import stats  # noqa: PLC0415 - takes a second to load
-
-    low, high = stats.ttest_ind(b, a, equal_var=False).confidence_interval()
-    return Difference(mean, (float(low), float(high)), n)
 
 
 def word(

@@ -1,8 +1,7 @@
 """What must be known of a row beside its numbers: what its runs said of themselves, and which of
 them are not there yet, with the command that would run them."""
 
-import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -13,10 +12,6 @@ from robustmd.report.sheet import Sheet, field, make_sheet
 from robustmd.runs import rerun
 from robustmd.runs.run import Problem, Run, constant_of
 from robustmd.runs.untrusted import Unreadable
-
-# A number that stands by itself: not the 8 of "conv8" nor the 5 of "v1.5.2".
-_NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]|\.\d)"
-_GAP = "\0"  # stands for a number
 
 MOST = 50  # lines of a run: one that we made says fewer
 Kind = Literal["warnings", "notes"]
@@ -31,34 +26,9 @@ def said(run: Run, kind: Kind) -> list[str]:
 
 
 def messages(runs: Sequence[Run], kind: Kind) -> tuple[str, ...]:
-    """ "nearly all weight on svhn for 100 iterations up to 215–340 (3 of 5 runs)", in order of
-    first appearance.
-
-    Messages that differ in their numbers alone are one message, with the range of each number; the
-    names of domains count as words.
-    """
-    numbers: dict[str, list[list[str]]] = defaultdict(list)
-    speakers: dict[str, set[int]] = defaultdict(set)
-    for place, run in enumerate(runs):
-        names = run.measured
-        longest_first = sorted(filter(None, names), key=len, reverse=True)
-        words = [rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first]
-        token = re.compile("|".join([*words, _NUMBER]))
-        for line in said(run, kind):
-            alike = token.sub(lambda one: one[0] if one[0] in names else _GAP, line)  # noqa: B023
-            numbers[alike].append([one for one in token.findall(line) if one not in names])
-            speakers[alike].add(place)
-    return tuple(
-        f"{_filled(alike, numbers[alike])} ({len(places)} of {_count(runs)})"
-        for alike, places in speakers.items()
-    )
-
-
-def _filled(alike: str, numbers: Sequence[Sequence[str]]) -> str:
-    """The message again: a number where all agree, else the smallest and the largest."""
-    ordered = (sorted(set(column), key=float) for column in zip(*numbers, strict=False))
-    ranges = ("–".join(dict.fromkeys((one[0], one[-1]))) for one in ordered)
-    return re.sub(_GAP, lambda _: next(ranges, ""), alike)
+    """ "nearly all weight on svhn (3 of 5 runs)": each text once, in order of first appearance."""
+    counts = Counter(line for run in runs for line in said(run, kind))
+    return tuple(f"{line} ({count} of {_count(runs)})" for line, count in counts.items())
 
 
 def _count(runs: Sequence[Run]) -> str:

@@ -6,7 +6,6 @@ table.csv and runs.csv.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from robustmd.errors import printable
@@ -17,50 +16,22 @@ clean = printable  # one line that steers no terminal
 # lines are what one panel can tell apart without a colour seen twice.
 MOST_NAMED = 8
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",  # bare at the start of a row, [ and * would be arguments of the row before
-    "]": "{]}",
-    "*": "{*}",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "–": "--",
-    "—": "---",
-    "×": r"$\times$",
-    "λ": r"$\lambda$",
-    "μ": r"$\mu$",
-    "ν": r"$\nu$",
-    "σ": r"$\sigma$",
-    "η": r"$\eta$",
-    "∇": r"$\nabla$",
-    "‖": r"$\|$",
-    "²": "$^2$",
+_LATEX: dict[str, str | int | None] = {
+    **{letter: rf"\{letter}" for letter in "{}$&#%_"},
+    **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    # Bare at the start of a row, [ and * would be arguments of the row before.
+    **{letter: f"{{{letter}}}" for letter in "[]*"},
+    **{"±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--", "—": "---", "²": "$^2$"},
+    **{"λ": r"$\lambda$", "μ": r"$\mu$", "ν": r"$\nu$", "σ": r"$\sigma$", "η": r"$\eta$"},
+    **{"∇": r"$\nabla$", "‖": r"$\|$"},
 }
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def latex(text: str) -> str:
-    """Text as LaTeX shows it, with booktabs' document and pdflatex: letters that a minimal document
-    cannot set are given by their code point."""
-
-    def shown(letter: str) -> str:
-        accented = "\u00c0" <= letter <= "\u00ff" and unicodedata.decomposition(letter)
-        plain = letter if letter.isascii() or accented else f"{{[}}U+{ord(letter):04X}{{]}}"
-        return _LATEX.get(letter, plain)
-
-    return "".join(map(shown, clean(text)))
+    """Text as LaTeX shows it, in a document whose fonts have its letters."""
+    return clean(text).translate(str.maketrans(_LATEX))
 
 
 def markdown(text: str) -> str:

@@ -1,41 +1,22 @@
 """The pages that tie a report together: README.md, and index.html, which is whole in itself."""
 
 import base64
-import hashlib
-import math
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-import pandas as pd
 
 from robustmd.report.aggregate import Group, Section
 from robustmd.report.content import Report, SectionReport
 from robustmd.report.estimate import SPREAD_WORDS, range_text, seconds_text
 from robustmd.report.figures import Drawing
-from robustmd.report.figures.lines import thinned
-from robustmd.report.names import MOST_NAMED, clean, is_many, some_text
+from robustmd.report.names import clean, is_many, some_text
 from robustmd.report.paired import forest
 from robustmd.report.renderers import asset, html_templates, markdown_templates
-from robustmd.report.run_list import RunEntry, entries_sheet
+from robustmd.report.run_list import entries_sheet
 from robustmd.report.settings_key import UNSET, differing, short_key, shown_value
 from robustmd.report.sheet import NOTHING, VERDICTS, Field, Sheet, field, make_sheet
-from robustmd.report.style import place_style
-from robustmd.runs import files
-from robustmd.runs.untrusted import Unreadable, read_bytes
 
-LINES = "".join(
-    f".line{place}{{color:{place_style(place)['color']}}}" for place in range(MOST_NAMED)
-)  # the domains' in the curves of one run
-STYLE, SCRIPT = asset("style.css") + LINES, asset("page.js")
-MOST_OPEN = 200  # runs of a table: of more the list has links alone
-MOST_LETTERS = 400  # of a line
-CONFIG_LINES, LOG_LINES = 200, 12
-MOST_POINTS = 25  # of a line
-WIDTH, HEIGHT = 320, 80  # of a curve's plane
+STYLE, SCRIPT = asset("style.css"), asset("page.js")
 
 Figures = Mapping[str, Sequence[Drawing]]
 PAGE = sys.modules[__name__]  # templates take what they show from here
@@ -50,29 +31,16 @@ def page_markdown(report: Report, figures: Figures) -> str:
 def page_html(report: Report, figures: Figures) -> str:
     """index.html as text, see `page_markdown`.
 
-    The page reaches no network: its style, script and images are in it, and its content security
-    policy lets nothing else load. Links lead to files beside it.
+    The page reaches no network: its style, script and images are in it. Links lead to files
+    beside it.
     """
     templates = html_templates(page=PAGE, entries_sheet=entries_sheet)
     return templates.get_template("page.html.j2").render(report=report, figures=figures)
 
 
-def policy() -> str:
-    """Nothing but this style, this script and images that are in the page."""
-    return (
-        f"default-src 'none'; img-src data:; style-src '{_hash(STYLE)}'; "
-        f"script-src '{_hash(SCRIPT)}'; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
-
-
-def data_uri(png: bytes) -> str:
-    """The image as data in the page: it needs no other file."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+def data_uri(svg: bytes) -> str:
+    """The image as data in the page: it needs no other file, and nothing in it can run."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
 
 
 def verdict(one: SectionReport) -> str:
@@ -146,59 +114,3 @@ def settings_sheet(groups: Sequence[Group]) -> Sheet:
         fields.append(field("experiment", experiments))
     fields += map(setting, keys)
     return make_sheet("settings that differ", groups, fields)
-
-
-class Curve(NamedTuple):
-    """Lines over the iterations on one scale from `low` to `high`: each (name, its points in the
-    plane as "0,80 8,75", the value at its end)."""
-
-    title: str
-    low: float
-    high: float
-    lines: Sequence[tuple[str, str, float]]
-
-
-def config_lines(entry: RunEntry) -> list[str]:
-    """config.yaml; like the log, it is anybody's text."""
-    return _lines(entry.path / files.CONFIG)[:CONFIG_LINES]
-
-
-def log_lines(entry: RunEntry) -> list[str]:
-    """The end of the log."""
-    return _lines(entry.path / files.LOG)[-LOG_LINES:]
-
-
-def _lines(path: Path) -> list[str]:
-    """Those that are not empty, of a line that a terminal drew over and over what it showed last;
-    none where the file cannot be read."""
-    try:
-        text = read_bytes(path).decode("utf-8", errors="replace")
-    except Unreadable:
-        return []
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return [line[:MOST_LETTERS] for line in lines if line.strip()]
-
-
-def run_curves(one: SectionReport, entry: RunEntry) -> list[Curve]:
-    """Training losses and weights of a run that is in the table."""
-    run = entry.run
-    if run is None or entry.reason:
-        return []
-    losses, weights = one.recorded.losses(run), one.recorded.weights(run)
-    if is_many(run.domains):
-        losses = pd.DataFrame({"worst": losses.max(axis=1), "median": losses.median(axis=1)})
-        weights = pd.DataFrame({"largest": weights.max(axis=1)})
-    curves = {f"training loss{one.recorded.unit}": losses, "weight p": weights}
-    return [_curve(title, frame) for title, frame in curves.items() if len(frame) > 1]
-
-
-def _curve(title: str, frame: pd.DataFrame) -> Curve:
-    thin = thinned(frame, MOST_POINTS)
-    low, high = float(thin.to_numpy().min()), float(thin.to_numpy().max())
-    x = WIDTH * (thin.index - thin.index[0]) / (thin.index[-1] - thin.index[0])
-    lines = []
-    for name, values in thin.items():
-        y = HEIGHT * (high - values) / (high - low or math.inf)
-        points = " ".join(f"{a:g},{b:g}" for a, b in zip(np.rint(x), np.rint(y), strict=True))
-        lines.append((str(name), points, float(values.iloc[-1])))
-    return Curve(title, low, high, lines)

@@ -109,14 +109,13 @@ def to_terminal(sheet: Sheet) -> RichTable:
 
 
 def to_latex(sheet: Sheet) -> str:
-    """A `table` environment; compiles in a document that has `\\usepackage{booktabs}` and is narrow
-    enough for a page's width at K = 2 and, since they are summarised, for many domains."""
+    """A `table` environment; compiles in a document that has `\\usepackage{booktabs}`."""
     title = rf"\emph{{Published ({latex(SOURCE)})}}"
     above = [r"\midrule", rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{{title}}} \\"]
     body: list[str] = []
     for published, rows in groupby(sheet.rows, key=attrgetter("published")):
         body += above if published else []
-        body += [line for row in rows for line in _latex_row(sheet, row)]
+        body += [_latex_row(sheet, row) for row in rows]
     said = " ".join([r"$^\dagger$", *(latex(line) + "." for line in sheet.warnings)])
     lines = [
         r"% needs \usepackage{booktabs}",
@@ -161,17 +160,14 @@ def _latex_heading(column: Column) -> str:
     return {"n": "$n$", "method": "Method"}.get(title, latex(title))
 
 
-def _latex_row(sheet: Sheet, row: Row) -> list[str]:
-    """A line and, where something stands beside its numbers, a smaller one of that below it."""
-    small = r"\tiny" if sheet.letters == "tiny" else r"\scriptsize"
-    texts, below = [], []
+def _latex_row(sheet: Sheet, row: Row) -> str:
+    texts = []
     for place in sheet.shown:
-        cell = row.cells[place]
-        texts.append(_LATEX.get(cell.mark, "%s") % latex(cell.text))
-        is_spread = cell.beside and sheet.columns[place].kind == "number"
-        below.append(rf"{{{small}$\pm${cell.beside}}}" if is_spread else latex(cell.beside))
+        cell, is_number = row.cells[place], sheet.columns[place].kind == "number"
+        text = latex(cell.whole(" ± " if is_number else " "))
+        texts.append(_LATEX.get(cell.mark, "%s") % text)
     texts[0] += r"$^\dagger$" if row.warned else ""
-    return [_latex_line(texts), *([_latex_line(below)] if any(below) else [])]
+    return _latex_line(texts)
 
 
 def _latex_line(cells: Iterable[str]) -> str:

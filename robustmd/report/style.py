@@ -7,8 +7,8 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
+from matplotlib.font_manager import fontManager
 
-from robustmd import fonts
 from robustmd.registry import METHODS
 from robustmd.report.aggregate import Group
 from robustmd.report.names import clean
@@ -31,6 +31,17 @@ RC = {
     "pdf.fonttype": 42,  # letters stay letters
 }
 
+# matplotlib takes a letter from the first of these that has it; the others are for Chinese,
+# Japanese and Korean, as Linux, macOS and Windows have them.
+FAMILIES = (
+    "DejaVu Sans",
+    "Noto Sans CJK JP",
+    "WenQuanYi Zen Hei",
+    "Arial Unicode MS",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+)
+
 # Okabe and Ito's colours without the yellow, which is too light for a line. Dash patterns and
 # markers alone tell lines apart in grayscale: 6 and 5 of them make 30 pairs before one repeats.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -50,9 +61,10 @@ Style = dict[str, Any]  # arguments of `plot`
 
 def figure_style() -> AbstractContextManager[None]:
     """Context in which figures are made: matplotlib's defaults and `RC`, whatever the user's
-    matplotlibrc says, and the fonts of every text that `figure_text` was asked for; nothing stays
-    changed afterwards."""
-    return matplotlib.style.context(["default", RC | {"font.family": [*_families]}])
+    matplotlibrc says; nothing stays changed afterwards."""
+    installed = set(fontManager.get_font_names())
+    families = [name for name in FAMILIES if name in installed]
+    return matplotlib.style.context(["default", RC | {"font.family": families}])
 
 
 def line_styles(groups: Sequence[Group]) -> list[Style]:
@@ -89,24 +101,8 @@ def ordered_styles(count: int) -> list[Style]:
     return [place_style(i) | {"color": colours(share)} for i, share in enumerate(shares)]
 
 
-_families = {fonts.DEFAULT: None}  # in the order in which matplotlib looks into them
-
-
 def figure_text(text: str) -> str:
-    """Text as a figure shows it: no mathematics, what no font has escaped, and not hidden from
-    the legend, which passes over labels that begin with an underscore."""
-    line = clean(text)
-    shown = fonts.escaped(line, not_drawable(line)).replace("$", r"\$")
+    """Text as a figure shows it: no mathematics, and not hidden from the legend, which passes over
+    labels that begin with an underscore."""
+    shown = clean(text).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
-
-
-def not_drawable(text: str) -> list[str]:
-    """The letters that no font has; a font that has one of the others is used from now on."""
-    lost = []
-    for letter in sorted(fonts.lacking(text)):
-        font = fonts.font_with(frozenset(letter))
-        if font is None:
-            lost.append(letter)
-        else:
-            _families[font.name] = None
-    return lost

@@ -1,15 +1,13 @@
 """The report's summary in a terminal, or as plain text where the output goes elsewhere."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from robustmd.console import make_console
-from robustmd.report.compare import TreeComparison, compare_lines
 from robustmd.report.content import Report
 from robustmd.report.names import clean
 from robustmd.report.quantities import WORST_TRAIN_LOSS
@@ -37,11 +35,6 @@ def show(report: Report, stream: TextIO) -> None:
         first = replace(report, problems=report.problems[:SHOWN_PROBLEMS])
         _block(console, title, [first.left_out])
     _print(console, [f"Page: {report.html}", f"Text: {report.page}"])
-
-
-def show_comparison(found: TreeComparison, files: Sequence[Path], stream: TextIO) -> None:
-    """Prints what `--compare` found, and where its files lie."""
-    _print(make_console(stream), [*compare_lines(found), *(f"Page: {path}" for path in files[:1])])
 
 
 def _print(console: Console, lines: Iterable[str], style: str = "") -> None:

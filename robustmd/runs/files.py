@@ -32,15 +32,17 @@ CHECKPOINTS = "checkpoints"
 FINAL_MODEL = "checkpoints/final.pt"
 BEST_MODEL = "checkpoints/best.pt"
 LOCK = "lock"
+HOLDER = "holder.txt"  # who has the lock
+LOCKING = frozenset({LOCK, HOLDER})
 EXAMPLES = "examples.png"
 TRACKING = "tracking.json"
 PACKED = ".gz"  # after the name of a table of a published run
 PUBLISHED = "published"  # below outputs: copies of runs, which are under version control
 ALL = frozenset(
     {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
-    | {EXAMPLES, TRACKING}
+    | {EXAMPLES, TRACKING, HOLDER}
 )
-LEFTOVER = r"\..+\.(csv|json|npz|pt|yaml|png)\.\w{8}"  # of a file whose writer was killed
+LEFTOVER = r"\..+\.(csv|json|npz|pt|txt|yaml|png)\.\w{8}"  # of a file whose writer was killed
 
 _ITERATION, _PLACE = {"iteration": int}, {"split": str, "domain": str}
 _MEASURED = {"loss": float, "accuracy": float | None, "examples": int}
@@ -134,12 +136,6 @@ def truncate(path: Path, length: int) -> None:
         os.ftruncate(descriptor, length)
     finally:
         os.close(descriptor)
-
-
-def sha256(path: Path) -> str:
-    """Of all its bytes, in hex."""
-    with _named_in_errors(path), reading(path) as stream:
-        return hex_digest(stream, hashlib.sha256())
 
 
 def hex_digest(stream: IO[bytes], digest: hashlib._Hash) -> str:

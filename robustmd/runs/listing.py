@@ -81,7 +81,7 @@ def _status(path: Path, root: Path, records: Records) -> tuple[str, str]:
     summary, status = records.summary, records.summary.get("status")
     message = summary.get("message")
     try:
-        holder = lock.holder(path / files.LOCK)
+        holder = lock.holder(path)
     except OSError as error:
         return "unreadable", f"{files.LOCK}: {error.strerror}"
     if holder is not None:
@@ -172,7 +172,7 @@ def remove(path: Path, root: Path) -> None:
     if not path.name.startswith("seed=") or foreign:
         what = f"holds {foreign[0]}, which" if foreign else "has a name that"
         raise UserError(f"{path}: {what} no run of ours has; left as it is")
-    with lock.held(path / files.LOCK):
+    with lock.held(path):
         try:
             has_finished = status_of(path) == "finished"
         except Unreadable:

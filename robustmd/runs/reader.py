@@ -6,7 +6,6 @@ its reason.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +15,6 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from robustmd.errors import UserError, listed
-from robustmd.metrics import MEASURED, worst
-from robustmd.registry import METRICS
 from robustmd.runs import files
 from robustmd.runs.run import (
     CROSS_ENTROPY,
@@ -34,7 +31,6 @@ from robustmd.runs.untrusted import MAX_INTEGER, Missing, Unreadable, read_recor
 
 STATUSES = ("running", "finished", "interrupted", "pruned", "failed", "diverged")
 REQUIRED_SPLITS = ("train", "test")
-REL_TOL = 1e-5  # the two files may print a number with different digits
 
 Final = Mapping[str, Mapping[str, Measurement]]
 
@@ -65,7 +61,7 @@ class Records:
 def collect(outputs: Path) -> Collection:
     """Reads every run below `outputs`; time is linear in the number of runs.
 
-    `runs` holds those that are finished and whose metrics.csv agrees with their summary.json.
+    `runs` holds those that are finished and whose files can be read.
     Partial, foreign and corrupt directories become problems, never an exception. Symbolic links out
     of the tree are not followed. Raises `UserError` only where `outputs` is no folder.
     """
@@ -103,7 +99,6 @@ def judge(
             raise Unreadable(_unfinished(run))
         rows = [Measurement(*row) for row in read_table(path / files.METRICS)]
         final = final_measurement(rows, run)
-        compare_with_summary(final, run)
     except Unreadable as reason:
         return None, [Problem(path, str(reason), "run", run)]
     history = history_of(rows, run.domains)
@@ -265,33 +260,6 @@ def _is_one_sound(rows: Sequence[Measurement], run: Run) -> bool:
         return False
     has_its_accuracy = (rows[0].accuracy is None) == run.are_numbers
     return has_its_accuracy and (rows[0].loss >= 0 or run.loss_name != CROSS_ENTROPY)
-
-
-def compare_with_summary(final: Final, run: Run) -> None:
-    """Raises `Unreadable` where summary.json's `final` or `worst` is not what metrics.csv says."""
-    written = run.summary.get("final")
-    due: dict[tuple[str, ...], float] = {}
-    names = ("loss",) if run.are_numbers else MEASURED
-    for split, by_domain in final.items():
-        if split not in REQUIRED_SPLITS and isinstance(written, dict) and split not in written:
-            continue  # what only metrics.csv has cannot disagree
-        for domain, row in by_domain.items():
-            due |= {("final", split, domain, name): getattr(row, name) for name in names}
-    # Runs from before summary.json named the unseen took the worst over them too.
-    domains = run.domains if "unseen" in run.summary else run.measured
-    for split in REQUIRED_SPLITS:
-        for name in names:
-            values = [getattr(final[split][domain], name) for domain in domains]
-            due["worst", split, name] = float(worst(values, METRICS[name].better))
-    for place, expected in due.items():
-        value: Any = run.summary
-        for key in place:
-            value = value.get(key) if isinstance(value, dict) else None
-        where = ".".join(place)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Unreadable(f"summary.json has no number at {where}")
-        if not math.isclose(value, expected, rel_tol=REL_TOL, abs_tol=1e-7):
-            raise Unreadable(f"summary.json has {where}={value}, metrics.csv {expected}")
 
 
 def gaps(history: Mapping[str, Series]) -> list[str]:

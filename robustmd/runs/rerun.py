@@ -1,7 +1,7 @@
-"""The command line that makes a run, or goes on with one: from what its directory recorded.
+"""The command line that trains a recorded run, or goes on with it.
 
-A record may be a stranger's and its command goes to a shell, so only options of the groups that
-robustmd has and plain values of its own keys are ever written.
+A record may be somebody else's and its command goes to a shell: only settings of robustmd's own
+keys and groups are written.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ DEPTH = 4  # <outputs>/<data>/<method>/<8 hex>/seed=<n>
 CHANGING = ("training", "evaluation")  # what else can change a number
 PATHS = ("data.root", "data.manifest", "method.run", "paths.data", "paths.cache", "paths.outputs")
 WEIGHTS = "backbone.weights"  # a path, or a name
-# no record brings code in, nor does it say where this user's runs are sent
+# No record brings code in, nor does it say where this user's runs are sent.
 NOT_REPEATED = ("force", "resume", "paths.outputs", "imports", "tracking", "tracking_model")
-LONGEST = 10_000  # characters of all settings; Hydra reads them within a second or two
-SHOWN = 80  # characters of an override that is refused
-_PLAIN = re.compile(r"[A-Za-z_/][\w./:+@-]*", re.ASCII)  # what Hydra takes for text without quotes
+SHOWN = 80  # characters of a setting that is refused
+_SETTING = re.compile(r"(\+{0,2})([\w./]+)=(.*)", re.ASCII)
 _OPTION = re.compile(r"\w+(/\w+)*", re.ASCII)  # no "..", which would lead Hydra out of conf/
+_PLAIN = re.compile(r"[A-Za-z_/][\w./:+@-]*", re.ASCII)  # what Hydra takes for text without quotes
 _WORDS = ("null", "true", "false", "yes", "no", "on", "off", "nan", "inf")
 
 
@@ -41,81 +41,72 @@ def overrides(
     outputs: Path | None = None,
     seeds: Sequence[int] = (),
 ) -> list[str]:
-    """`key=value` arguments of `robustmd train` that lead to the run of this config, from anywhere.
+    """`key=value` arguments of `robustmd train` for the run of this config, from any folder.
 
-    What the user typed, where environment.json has it; else every value of config.yaml. `outputs`:
-    the tree to name; `seeds`: others than the run's own. Raises `Unreadable`: the record is none,
-    or holds what is no group's option and no key's plain value.
+    What the user typed, where environment.json has it; else every value of config.yaml. outputs:
+    the tree to name. seeds: others than the run's own. Raises `Unreadable`: the record names no
+    settings, or more than settings of robustmd.
     """
-    typed = environment.get("overrides")
-    try:
-        if typed is not None and any(text.startswith("row=") for text in typed):
-            typed = None  # a group of the first edition: config.yaml has all that it stood for
-        found = list(_from_config(config)) if typed is None else list(typed)
-        if sum(map(len, found)) > LONGEST:
-            raise Unreadable(f"its settings have more than {LONGEST} characters")
-        settled = [_settled(override, environment.get("folder")) for override in found]
-    except (KeyError, TypeError, AttributeError, RecursionError):
-        raise Unreadable("its record names no settings of robustmd train") from None
     left_out = (*NOT_REPEATED, "seed") if seeds else NOT_REPEATED
-    kept = [text for key, text in settled if key not in left_out]
+    kept = []
+    try:
+        typed = environment.get("overrides")
+        for setting in _all_settings(config) if typed is None else typed:
+            plus, key, value = _parts(setting)
+            if key not in left_out:
+                kept.append(f"{plus}{key}={_from_anywhere(key, value, environment.get('folder'))}")
+    except (KeyError, TypeError, AttributeError):
+        raise Unreadable("its record names no settings of robustmd train") from None
     if seeds:
         kept.append(f"seed={','.join(map(str, seeds))}")
     if outputs is not None:
-        kept.append(_settled(f"paths.outputs={hydra_value(str(outputs))}", None)[1])
+        kept.append(f"paths.outputs={hydra_value(str(outputs))}")
     return kept
 
 
-def _settled(text: str, folder: object) -> tuple[str, str]:
-    """The key of an override, and the override with its path absolute; `folder` is where it was
-    typed. Raises `Unreadable` for what is more than a plain setting."""
-    key, value, is_plain = _parsed(text)
-    if not is_plain or text != printable(text):
-        shown = printable(text[:SHOWN]) + "…" * (len(text) > SHOWN)
-        own = key.partition(".")[0] in OPTIONS and key not in _known_keys()
-        hint = "; a key of your own code is known with imports=[MODULE]" if own else ""
+def _parts(setting: str) -> tuple[str, str, str]:
+    """The plus signs, key and value of a setting of robustmd."""
+    match = _SETTING.fullmatch(setting)
+    plus, key, value = match.groups() if match else ("", "", "")
+    has_reference = "${" in value.replace("\\", "")  # Hydra would look up what it names
+    is_option = key in GROUPS and not plus and (value == "null" or _OPTION.fullmatch(value))
+    is_known = is_option or key in _known_keys()
+    if not is_known or has_reference or setting != printable(setting):
+        is_of_option = not is_known and key.partition(".")[0] in OPTIONS
+        hint = "; a key of your own code is known with imports=[MODULE]" if is_of_option else ""
+        shown = printable(setting[:SHOWN]) + "…" * (len(setting) > SHOWN)
         raise Unreadable(f"{shown}: is no plain setting, so no command is made of it{hint}")
-    is_path = key in PATHS or (key == WEIGHTS and value and not names_weights(str(value)))
-    if not is_path or value is None or str(value).startswith(("/", "~")):
-        return key, text
-    if not isinstance(folder, str) or not Path(folder).is_absolute():
-        raise Unreadable(f"{key}: is relative, and environment.json does not say to what folder")
-    absolute = f"{text.partition('=')[0]}={hydra_value(str(Path(folder) / str(value)))}"
-    return _settled(absolute, None)
-
-
-@cache
-def _parsed(text: str) -> tuple[str, Any, bool]:
-    """Key and value, and whether they are an option of a group or a plain value of a known key."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser  # noqa: PLC0415
-    from hydra.core.override_parser.types import OverrideType  # noqa: PLC0415
-    from hydra.errors import HydraException  # noqa: PLC0415
-
-    try:
-        found = OverridesParser.create().parse_override(text)
-    except HydraException:
-        return "", None, False
-    key, value = found.key_or_group, found.value()
-    if found.package is not None or found.is_sweep_override() or found.type == OverrideType.DEL:
-        return key, value, False
-    if key in GROUPS:
-        option = value is None or (isinstance(value, str) and _OPTION.fullmatch(value))
-        return key, value, bool(option) and found.type == OverrideType.CHANGE
-    return key, value, key in _known_keys() and _is_plain(value)
+    return plus, key, value
 
 
 @cache
 def _known_keys() -> frozenset[str]:
-    """Every key that some option has."""
     return frozenset(key.name for key in all_keys())
 
 
-def _is_plain(value: object) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    if isinstance(value, str):
-        return "${" not in value  # Hydra would look up what it names
-    return value is None or isinstance(value, int | float)
+def _from_anywhere(key: str, value: str, folder: object) -> str:
+    """The value; of a relative path the absolute one, `folder` being where it was typed."""
+    is_quoted = value.startswith(("'", '"'))
+    text = re.sub(r"\\(['\"])", r"\1", value[1:-1]) if is_quoted else value
+    is_path = key in PATHS or (key == WEIGHTS and not names_weights(text))
+    if not is_path or text == "null" or text.startswith(("/", "~")):
+        return value
+    if not isinstance(folder, str) or not folder.startswith("/") or folder != printable(folder):
+        raise Unreadable(f"{key}: is relative, and environment.json does not say to what folder")
+    return hydra_value(str(Path(folder) / text))
+
+
+def _all_settings(config: Mapping[str, Any]) -> Iterator[str]:
+    for group in OPTIONS:
+        yield f"{group}={hydra_value(config[group]['name'])}"
+    for part in (*OPTIONS, *CHANGING):
+        for key, value in flattened(config.get(part), part):
+            if key not in (part, f"{part}.name"):
+                yield f"++{key}={hydra_value(value)}"
+    paths = config.get("paths")
+    if isinstance(paths, Mapping) and paths.get("data") is not None:
+        yield f"paths.data={hydra_value(paths['data'])}"  # where the bytes are that it read
+    yield f"seed={config.get('seed', 0)}"
 
 
 def command(arguments: list[str]) -> str:
@@ -144,16 +135,3 @@ def hydra_value(value: Any) -> str:
     # Backslashes count only before a quote and before the ${ of a reference.
     quoted = re.sub(r"(\\*)(\$\{|'|$)", lambda m: m[1] * 2 + "\\" * bool(m[2]) + m[2], value)
     return f"'{quoted}'"
-
-
-def _from_config(config: Mapping[str, Any]) -> Iterator[str]:
-    for group in OPTIONS:
-        yield f"{group}={hydra_value(config[group]['name'])}"
-    for part in (*OPTIONS, *CHANGING):
-        for key, value in flattened(config.get(part), part):
-            if key not in (part, f"{part}.name"):
-                yield f"++{key}={hydra_value(value)}"
-    paths = config.get("paths")
-    if isinstance(paths, Mapping) and paths.get("data") is not None:
-        yield f"paths.data={hydra_value(paths['data'])}"  # where the bytes are that it read
-    yield f"seed={config.get('seed', 0)}"

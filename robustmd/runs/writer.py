@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from robustmd.errors import Say, printable
+from robustmd.errors import printable
 from robustmd.runs import files, lock
 from robustmd.runs.untrusted import Unreadable, read_record
 
@@ -41,12 +41,12 @@ class RunDirectory:
             return None
 
     @contextmanager
-    def locked(self, say: Say = lambda _: None) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Make the directory and hold its lock: one process at a time. Raises UserError: another
         process has it; OSError: it cannot be made, or holds what leads out of it."""
         made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
-        with lock.held(self.path / files.LOCK, say):
+        with lock.held(self.path):
             files.refuse_foreign(self.path)
             for folder in (self.path, self.path / files.CHECKPOINTS):
                 files.remove_leftovers(folder)
@@ -59,8 +59,9 @@ class RunDirectory:
         """A run that was refused before it began leaves none of the folders made for it; its lock
         is held."""
         with suppress(OSError):
-            if [child.name for child in self.path.iterdir()] == [files.LOCK]:
-                (self.path / files.LOCK).unlink()
+            if {child.name for child in self.path.iterdir()} <= files.LOCKING:
+                for child in self.path.iterdir():
+                    child.unlink()
                 for folder in made or (self.path,):
                     folder.rmdir()
 
@@ -73,7 +74,7 @@ class RunDirectory:
         """Start from nothing. summary.json comes first, so that a directory without one is damaged;
         then whatever an earlier try left is removed, checkpoints before what they belong to."""
         self.write_record(files.SUMMARY, summary)
-        for name in sorted(files.ALL - {files.LOCK, files.SUMMARY}):
+        for name in sorted(files.ALL - {*files.LOCKING, files.SUMMARY}):
             if os.path.lexists(self.path / name):
                 files.remove(self.path / name)
         (self.path / files.CHECKPOINTS).mkdir()
@@ -139,7 +140,7 @@ class ReadDirectory(RunDirectory):
     """The same for a process that trains beside the one that writes: nothing is written."""
 
     @contextmanager
-    def locked(self, *_: Any, **__: Any) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         yield
 
     def _nothing(self, *_: Any, **__: Any) -> None:

@@ -107,7 +107,8 @@ class Images:
         if self.are_images:
             self.size = domains.image_size
             views = [split.views for domain in domains for split in domain.splits.values()]
-            self.variants = Variants(views, tuple(self.images.shape[1:3]), self.device)
+            if any(one != Views() for one in views):
+                self.variants = Variants(views, tuple(self.images.shape[1:3]), self.device)
         self.parts: dict[str, dict[str, Part]] = {split: {} for split in SPLITS}
         for number, domain in enumerate(domains):
             for split, examples in domain.splits.items():
@@ -121,6 +122,16 @@ class Images:
             level = self.variants.levels[split.views.sigma]
         ids = split.rows.repeat(len(turns))
         return Part(split.rows, split.views, turns, level, split.first, noise, number, ids)
+
+    def some_of_each(self, limit: int, seed: int) -> dict[str, Tensor]:
+        """A fixed random subset of each training set that has more examples, by its domain."""
+        return {
+            name: torch.from_numpy(
+                stream(seed, f"measurement/{name}").permutation(len(part))[:limit].copy()
+            ).sort()[0]
+            for name, part in self.parts["train"].items()
+            if len(part) > limit
+        }
 
     @property
     def resident(self) -> bool:

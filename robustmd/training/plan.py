@@ -189,7 +189,7 @@ def is_finished(plan: Plan) -> bool:
         UserError: it holds a run of others, or one whose records are damaged.
     """
     path, config = plan.directory.path, plan.config
-    if config.force or not any(os.path.lexists(path / name) for name in files.ALL - {files.LOCK}):
+    if config.force or not any(os.path.lexists(path / name) for name in files.ALL - files.LOCKING):
         return False
     try:
         status = read_record(path / files.SUMMARY).get("status")

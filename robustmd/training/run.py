@@ -22,7 +22,6 @@ from robustmd.errors import UserError, first_line, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, LOSSES, METRICS, BackboneFacts
 from robustmd.runs import checkpoints, files
-from robustmd.runs.run import one_class_words
 from robustmd.runs.untrusted import Unreadable
 from robustmd.trackers import Trackers, check_trackers
 from robustmd.training.data import (
@@ -32,7 +31,6 @@ from robustmd.training.data import (
     Images,
     Part,
     masked,
-    stream,
     torch_seed,
 )
 from robustmd.training.environment import describe, memory_for
@@ -43,11 +41,10 @@ from robustmd.training.learner import Learner, Loss
 from robustmd.training.measure import Measures, measure, predictions, worst
 from robustmd.training.plan import Plan, changed_code, is_finished, make_plan
 from robustmd.training.progress import Interrupted, RunProgress, StopRequest
-from robustmd.training.summary import batch_notes, summary_of, verdict
+from robustmd.training.summary import batch_notes, summary_of, verdict, warnings_of
 from robustmd.training.trial import try_parts
 
 GOES_ON = "the same command goes on"
-LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
 # environment.json's keys that have to be the same for the same bytes
 SAME = ("packages", "cpu", "device", "threads", "processes", "robustmd", "git_commit")
 # What changes beside learner, optimizer, clock and generators; plain values
@@ -106,7 +103,7 @@ def run(
         path, processes = plan.directory.path, plan.processes
         announce(path)
         try:
-            with plan.directory.locked(say):
+            with plan.directory.locked():
                 if processes.first_says(processes.is_first and is_finished(plan)):
                     changed = changed_code(plan)
                     words = "finished before; not trained again (force=true would)"
@@ -146,7 +143,7 @@ class Run:
         absent = self.images.absent
         self.absent = None if absent is None else absent[torch.tensor(numbers, device=device)]
         self.head = head_of(config.backbone, facts) if config.backbone.freeze == "features" else ""
-        self.subset = self._measured_positions()
+        self.subset = self.images.some_of_each(self.evaluation.examples, config.seed)
 
         capacity = min(config.logging.every, self.training.iterations)
         self.log = torch.zeros(capacity, 2, len(plan.trained), device=device)  # p_t and f̂ᵗ
@@ -179,17 +176,6 @@ class Run:
             AUGMENTATIONS.get(config.data.augment),
             (processes.index, processes.size),
         )
-
-    def _measured_positions(self) -> dict[str, Tensor]:
-        """A fixed random subset of each training set larger than `evaluation.examples`."""
-        limit, seed = self.evaluation.examples, self.plan.config.seed
-        return {
-            name: torch.from_numpy(
-                stream(seed, f"measurement/{name}").permutation(len(part))[:limit].copy()
-            ).sort()[0]
-            for name, part in self.images.parts["train"].items()
-            if len(part) > limit
-        }
 
     # --- an iteration -----------------------------------------------------------------------------
 
@@ -611,7 +597,7 @@ class Run:
                 self.plan.directory.append(files.WEIGHTS, lines)
         weights = rows[-1].weights if rows else self.learner.adversary.weights.tolist()
         self.progress.iterated(self.iteration, dict(zip(self.plan.trained, weights, strict=True)))
-        for kind, warning in self.warnings().items():  # each kind once, when it first holds
+        for kind, warning in warnings_of(self).items():  # each kind once, when it first holds
             if kind not in self._announced:
                 self._announced.add(kind)
                 self.note(f"warning: {warning}")
@@ -620,27 +606,6 @@ class Run:
         """A line for the user, which train.log keeps."""
         self.plan.directory.append_log(line)
         self.progress.say(line)
-
-    def warnings(self) -> dict[str, str]:
-        """What a user should be told of the run so far, by kind."""
-        found = dict(self.warned)
-        if self.watch.warning:
-            found["weights"] = self.watch.warning
-        if self.marginal_error > LARGEST_MARGINAL_ERROR:
-            found["marginal error"] = (
-                f"Sinkhorn's sweeps left a marginal error of up to {self.marginal_error:.1e}: "
-                "more method.sweeps, or a smaller method.nu, make the direction exact"
-            )
-        if skipped := int(self.learner.adversary.skipped):
-            found["skipped"] = f"{skipped} updates of the weights skipped: a loss was not finite"
-        if self.measured == self.end:
-            constant = {
-                split: [name for name, m in measures.items() if m["constant"]]
-                for split, measures in self.measures.items()
-            }
-            if words := one_class_words(constant):
-                found["constant"] = words
-        return found
 
     def conclude(self, status: str, message: str | None = None) -> None:
         """Write summary.json, and the end into train.log."""

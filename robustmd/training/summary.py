@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from robustmd.errors import listed
 from robustmd.registry import METHODS, METRICS
+from robustmd.runs.run import one_class_words
 
 if TYPE_CHECKING:
     from robustmd.training.data import Batches
     from robustmd.training.plan import Plan
     from robustmd.training.run import Run
+
+LARGEST_MARGINAL_ERROR = 1e-3  # ‖Pᵀ1 − q‖₁ above which the OT direction is not to be trusted
 
 
 def summary_of(run: Run, status: str, message: str | None) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def summary_of(run: Run, status: str, message: str | None) -> dict[str, Any]:
         "total": time.perf_counter() - run.begun,
     }
     # `final` has the constant predictions, for a report that gathers those of many runs.
-    said = run.warnings().items()
+    said = warnings_of(run).items()
     summary["warnings"] = [line for kind, line in said if kind != "constant"]
     summary["notes"] = [*run.notes, *([run.early] if run.early else [])]
     if run.chooses_by_validation:
@@ -69,6 +72,28 @@ def summary_of(run: Run, status: str, message: str | None) -> dict[str, Any]:
     if skipped := int(learner.adversary.skipped):
         summary["skipped_updates"] = skipped
     return summary | _final(run) if status == "finished" else summary
+
+
+def warnings_of(run: Run) -> dict[str, str]:
+    """What a user should be told of the run so far, by kind."""
+    found = dict(run.warned)
+    if run.watch.warning:
+        found["weights"] = run.watch.warning
+    if run.marginal_error > LARGEST_MARGINAL_ERROR:
+        found["marginal error"] = (
+            f"Sinkhorn's sweeps left a marginal error of up to {run.marginal_error:.1e}: "
+            "more method.sweeps, or a smaller method.nu, make the direction exact"
+        )
+    if skipped := int(run.learner.adversary.skipped):
+        found["skipped"] = f"{skipped} updates of the weights skipped: a loss was not finite"
+    if run.measured == run.end:
+        constant = {
+            split: [name for name, m in measures.items() if m["constant"]]
+            for split, measures in run.measures.items()
+        }
+        if words := one_class_words(constant):
+            found["constant"] = words
+    return found
 
 
 def _best(run: Run) -> dict[str, Any]:

@@ -26,7 +26,15 @@ from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
 from robustmd.training import plan as plan_module
 
-METHODS = ("even", "opt", "ot", "kl", "minimax", "oracle")
+KINDS = (
+    ("method=opt", "evaluation.keep=best_val"),
+    ("method=even", "training.ema=0.9"),
+    ("method=kl", "training.patience=2"),
+    ("method=opt", "training.domains_per_batch=1"),
+    ("method=ot", "evaluation.metrics=[macro_f1,ece]"),
+    ("method=minimax",),
+    ("method=oracle", "method.every=7"),
+)
 
 
 def main() -> int:
@@ -43,7 +51,8 @@ def main() -> int:
         domains = synthetic_domains()
     else:
         domains = DigitsMini().load(DataFacts(folder.joinpath, lambda _: None))
-    plan_module.load_domains = lambda config, say: domains  # once for all processes
+    with_validation = domains.with_validation(0.25, seed=0)
+    plan_module.load_domains = lambda config, say: with_validation  # once for all processes
     record = kill_runs(folder, given.kills, given.per_run, random.Random(given.seed))
     print(json.dumps(record, indent=1))
     return 1 if record["faults"] else 0
@@ -53,9 +62,7 @@ def kill_runs(folder: Path, kills: int, per_run: int, chance: random.Random) -> 
     """Until `kills` processes were killed: counts, and every departure from what has to hold."""
     begun, tally, faults, runs = time.perf_counter(), Counter[str](), list[str](), 0
     while tally["kills"] < kills:
-        method, seed = METHODS[runs % len(METHODS)], runs // len(METHODS)
-        overrides = (f"method={method}", f"seed={seed}")
-        overrides += ("method.every=7",) if method == "oracle" else ()
+        overrides = (*KINDS[runs % len(KINDS)], f"seed={runs // len(KINDS)}")
         twin = Case(overrides, folder / f"twin_{runs}")
         undisturbed = attempt(twin, FaultyOS())
         counts = json.loads(twin.outputs.with_suffix(".counts").read_text())

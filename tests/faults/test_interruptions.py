@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from faults.conftest import Train
-from faults.fuzzing import outcome_of
+from faults.outcomes import outcome_of
 from faults.tries import SETTINGS, copied, differences, notes_of, with_keys
 from tiny import signalled_at
 

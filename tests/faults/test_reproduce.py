@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from faults.conftest import Train
-from faults.fuzzing import ends_well, outcome_of
+from faults.outcomes import ends_well, outcome_of
 from faults.tries import copied, with_keys
 
 from robustmd.config.loading import load_domains

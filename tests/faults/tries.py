@@ -118,15 +118,17 @@ def with_keys(path: Path, **keys: object) -> None:
 
 def differences(run: Path, twin: Path) -> list[str]:
     """What a finished run has otherwise than its undisturbed twin; seconds and notes apart."""
-    tables = (files.METRICS, files.WEIGHTS)
+    tables = [name for name in files.COLUMNS if (twin / name).exists()]
     found = [name for name in tables if rows(run, name) != rows(twin, name)]
     ours, theirs = (json.loads((path / files.SUMMARY).read_text()) for path in (run, twin))
     for summary in (ours, theirs):
         del summary["seconds"], summary["notes"]
     found += [f"summary.{key}" for key in theirs if ours.get(key) != theirs[key]]
-    one, other = checkpoints.load_model(run), checkpoints.load_model(twin)
-    if one.keys() != other.keys() or not all(torch.equal(one[key], other[key]) for key in one):
-        found.append("final.pt")
+    for name in (files.FINAL_MODEL, files.BEST_MODEL):
+        if (twin / name).exists():
+            one, other = (checkpoints.load_model(path, name) for path in (run, twin))
+            if one.keys() != other.keys() or not all(torch.equal(one[k], other[k]) for k in one):
+                found.append(name)
     with (
         np.load(run / files.PREDICTIONS, allow_pickle=False) as one,
         np.load(twin / files.PREDICTIONS, allow_pickle=False) as other,

@@ -59,7 +59,7 @@ def test_worst_accuracies_82_84_92(kind, text, tmp_path, by_method):
     assert float(even["worst_test_accuracy_mean"]) == 86.0
     assert f"{float(even[f'worst_test_accuracy_{kind}']):.2f}" == text
     assert f"86.00 ± {text}" in (folder / "table.md").read_text("utf-8")
-    assert rf"{{\scriptsize$\pm${text}}}" in (folder / "table.tex").read_text("utf-8")
+    assert rf"86.00 $\pm$ {text}" in (folder / "table.tex").read_text("utf-8")
     assert f"86.00 ± {text}" in summary_text(result)
     assert result.sections[0].section.spread == kind
 

@@ -60,7 +60,7 @@ def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, re
     section, _ = reported()
     (missing,) = section.missing
     assert (missing.label, missing.seeds) == ("even", (1,))
-    assert missing.reason.startswith("summary.json is not valid JSON")
+    assert missing.reason.startswith("summary.json cannot be read: ")
     (entry,) = (e for e in section.entries if e.reason)
     assert (entry.path, entry.seed, entry.label) == (cut.parent, 1, "even")
 

@@ -15,7 +15,6 @@ from robustmd.report.estimate import (
     holm,
     margin,
     sign_flip_p,
-    unpaired_difference,
     word,
 )
 from robustmd.report.quantities import ACCURACY, LOSS
@@ -36,15 +35,6 @@ def test_p_is_scipys_and_of_equal_differences_that_of_one_step():
     # one step more in each of three: t = sqrt(3), P(|t| ≥ sqrt(3)) = 1 − sqrt(3/(2 + 3)) for ν = 2
     assert difference([10.0] * 3, 10.0).p == pytest.approx(1 - math.sqrt(3 / 5))
     assert [difference(two).p for two in ([1.0, 2.0], [0.0] * 3)] == [None, 1.0]
-
-
-def test_welch_is_scipys():
-    stats = pytest.importorskip("scipy.stats")
-    a, b = [1.0, 2.5, 3.0, 0.5], [4.0, 4.5, 7.0]
-    expected = stats.ttest_ind(b, a, equal_var=False).confidence_interval()
-    assert unpaired_difference(a, b).interval == pytest.approx(tuple(expected))
-    assert unpaired_difference([1.0], [2.0, 3.0]).interval is None
-    assert unpaired_difference([1.0, 1.0], [2.0, 2.0]).interval == (1.0, 1.0)
 
 
 def test_two_pairs_decide_nothing_three_do():

@@ -56,7 +56,7 @@ def test_running_is_what_holds_its_lock(outputs) -> None:
     path = outputs.run(extra={"status": "running"})
     (found,) = list_runs(outputs.root)
     assert (found.status, found.is_over) == ("cut off", False)
-    with lock.held(path / "lock"):
+    with lock.held(path):
         (found,) = list_runs(outputs.root)
         assert (found.status, found.is_over) == ("running", True)
         assert found.message.startswith(f"process {os.getpid()} on")
@@ -159,7 +159,7 @@ def test_nothing_but_an_unfinished_run_is_ever_removed(outputs, tmp_path: Path) 
     (foreign / "thesis.txt").write_text("years of work")
     refuses(foreign, root, "holds thesis.txt, which no run of ours has")
     held = outputs.run(seed=2, extra={"status": "failed"})
-    with lock.held(held / "lock"):
+    with lock.held(held):
         refuses(held, root, "is at work on this run")
     unknown = outputs.run(seed=3)
     (unknown / "summary.json").write_text("{")

@@ -74,9 +74,9 @@ def test_they_are_the_same_bytes_whenever_they_are_made(outputs, published, caps
 @pytest.mark.parametrize(
     ("packed", "words"),
     [
-        (b"no gzip at all", "metrics.csv.gz: is no whole gzip file"),
-        (gzip.compress(b"iteration,", mtime=0)[:-9], "metrics.csv.gz: is no whole gzip file"),
-        (gzip.compress(bytes(2**20), mtime=0), "metrics.csv.gz: unpacks to more than 65536 bytes"),
+        (b"no gzip at all", "metrics.csv.gz cannot be read: Not a gzipped file"),
+        (gzip.compress(b"iteration,", mtime=0)[:-9], "metrics.csv.gz cannot be read: Compressed"),
+        (gzip.compress(bytes(2**20), mtime=0), "it unpacks to more than 65536 bytes"),
     ],
 )
 def test_what_does_not_unpack_is_a_problem_and_no_more_is_unpacked_than_allowed(

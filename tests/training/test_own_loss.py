@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from faults.fuzzing import ends_well, outcome_of
+from faults.outcomes import ends_well, outcome_of
 from tiny import signalled_at
 from torch.nn import functional
 

@@ -1,7 +1,6 @@
 """The figures of a report: `draw_all` draws every one that the runs of a data set allow.
 
 drawing     a figure, its axes and legend, and how it is saved
-vector      a figure as the page has it
 lines       panels of lines with bands, and what the runs recorded for them
 the others  one file for each family; a function draws a figure, or gives None
 
@@ -9,21 +8,16 @@ Nothing here is loaded by `robustmd report --help`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from robustmd import fonts
 from robustmd.report.figures import bars, losses, planes, weights
 from robustmd.report.figures.drawing import Drawing, image_bytes
 from robustmd.report.figures.lines import FigureData
-from robustmd.report.figures.vector import Vector, in_parts
-from robustmd.report.names import clean
-from robustmd.report.style import not_drawable
 
 if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
-__all__ = ["Drawing", "FigureData", "Vector", "draw_all", "image_bytes", "in_parts"]
+__all__ = ["Drawing", "FigureData", "draw_all", "image_bytes"]
 
 FIGURES: tuple[Callable[[FigureData], Drawing | None], ...] = (  # in the order of a report
     losses.worst_case,
@@ -50,10 +44,7 @@ def draw_all(one: "SectionReport") -> Iterator[Drawing]:
 
     Raises nothing for what runs lack: a figure that they do not allow is not there.
     """
-    section = one.section
-    labels = [group.label for group in section.groups]
-    note = not_drawable(clean("".join([section.data, *section.runs[0].measured, *labels])))
     for draw in FIGURES:
         made = draw(one.recorded)
         if made is not None:
-            yield replace(made, caption=f"{made.caption} {fonts.NOTE}") if note else made
+            yield made

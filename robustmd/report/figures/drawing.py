@@ -12,18 +12,12 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from robustmd import fonts
 from robustmd.report.aggregate import Group, Section, is_baseline
-from robustmd.report.figures.vector import Vector
-from robustmd.report.names import clean
 from robustmd.report.quantities import WORST_TRAIN_LOSS
 from robustmd.report.style import figure_style, figure_text
 
 MOST = 14  # rows of the table in one figure; more are a thicket
 WIDEST = 60  # letters of a name in the legend before it is broken
-
-# The same runs give the same bytes: no dates, no versions.
-METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
 
 
 @dataclass(frozen=True)
@@ -31,8 +25,8 @@ class Drawing:
     """One figure of one data set.
 
     `name` is its file's, without ending; `caption` says what is drawn, how it is computed, what the
-    band is and of how many seeds; `alt` is what someone who cannot see it should know. Once it is
-    written, a page has it as `vector`, or as `png` where there is none.
+    band is and of how many seeds; `alt` is what someone who cannot see it should know. A page shows
+    the `svg`.
     """
 
     name: str
@@ -40,21 +34,20 @@ class Drawing:
     caption: str
     figure: Figure
     alt: str = ""
-    png: bytes = b""
-    vector: Vector | None = None
+    svg: bytes = b""
 
     @property
     def pixels(self) -> tuple[int, int]:
-        """(width, height) on a page; the file has twice as many, sharp on dense screens."""
+        """(width, height) on a page."""
         width, height = self.figure.get_size_inches()
         return round(80 * width), round(80 * height)
 
 
 def image_bytes(figure: Figure, kind: str) -> bytes:
-    """The figure as a "png" or "pdf" file."""
+    """The figure as a "png", "pdf" or "svg" file."""
     out = io.BytesIO()
     with figure_style():
-        figure.savefig(out, format=kind, metadata=METADATA[kind])
+        figure.savefig(out, format=kind)
     return out.getvalue()
 
 
@@ -83,23 +76,19 @@ def add_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     """Names below all panels; the figure is made higher for them."""
     width = figure.get_figwidth()
     widest = max(10, min(WIDEST, int((width - 0.8) / 0.078)))
-    longest = max(min(fonts.width(figure_text(name)), widest) for name in handles)
+    longest = max(min(len(figure_text(name)), widest) for name in handles)
     columns = max(1, min(len(handles), int(width / (0.075 * longest + 0.65))))
     names = [wrapped(name, widest) for name in handles]
     lines = -(-sum(name.count("\n") + 1 for name in names) // columns)
     figure.set_figheight(figure.get_figheight() + 0.17 * lines + 0.1)
     look = {"handlelength": 3.6, "columnspacing": 1.4}
-    made = figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
-    for handle, name in zip(made.legend_handles, handles, strict=True):
-        if handle is not None:
-            handle.set_gid(f"key {clean(name)}")
+    figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, **look)
 
 
 def wrapped(text: str, width: int) -> str:
     """Text as a figure shows it, broken into lines of at most `width` letters."""
     shown = figure_text(text)
-    letters = width * len(shown) // max(1, fonts.width(shown))
-    return "\n".join(textwrap.wrap(shown, max(1, letters), drop_whitespace=True)) or " "
+    return "\n".join(textwrap.wrap(shown, width)) or " "
 
 
 def log_labels(axis: Axis, low: float, high: float) -> None:

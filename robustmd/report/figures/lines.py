@@ -23,7 +23,6 @@ from robustmd.report.figures.drawing import (
     log_labels,
     wrapped,
 )
-from robustmd.report.names import clean
 from robustmd.report.style import Style, figure_style, figure_text, line_styles
 from robustmd.runs import files
 from robustmd.runs.run import Run
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from robustmd.report.content import SectionReport
 
 PANEL = (4.2, 2.9)  # inches
-MOST_POINTS = 120  # of a line: more cannot be seen, and would make PDF and page heavy
+MOST_POINTS = 120  # of a line: more cannot be seen
 # Without batch_loss, which is empty for a domain that an iteration did not draw.
 COLUMNS = {"iteration": int, "domain": str, "weight": float}
 MOST_OF_BAND = 100  # points of its edges
@@ -251,12 +250,11 @@ def _draw(axis: Axes, panel: Panel, limits: tuple[float, float] | None) -> None:
         shown = line.band if limits is None else line.band.clip(lower=limits[0])
         every = max(1, len(shown) // 8)
         marked = (place * every // 5 % every, every)
-        name = clean(line.label)  # the page finds lines and bands by it, see `vector`
-        axis.plot(shown.index, shown["mean"], markevery=marked, gid=f"line {name}", **line.style)
+        axis.plot(shown.index, shown["mean"], markevery=marked, **line.style)
         if line.n > 1:
             look: Style = {"color": line.style["color"], "alpha": 0.15, "linewidth": 0}
             few = shown.iloc[:: 1 + len(shown) // MOST_OF_BAND]
-            axis.fill_between(few.index, few["low"], few["high"], gid=f"band {name}", **look)
+            axis.fill_between(few.index, few["low"], few["high"], **look)
     if panel.zero:
         axis.axhline(0.0, color="0.4", linewidth=0.8, zorder=1)
     axis.set_title(wrapped(panel.title, 44))
