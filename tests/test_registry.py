@@ -18,7 +18,6 @@ from robustmd.config.plugins import (
 from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
 from robustmd.registry import METHODS, Registry
-from robustmd.studies.planted.methods import methods_compared
 from robustmd.sweeping.draws import drawn_rows
 
 OWN = """
@@ -124,17 +123,16 @@ def test_an_own_method_is_drawn_in_the_fair_protocol(methods, tmp_path, monkeypa
 def test_no_list_names_a_method_that_is_taken_out(methods):
     def found():
         rows = drawn_rows({"configurations": 2, "seed": 0}, 2)
-        return list(METHODS), rows, [method.name for method in methods_compared()]
+        return list(METHODS), rows
 
-    names, rows, compared = found()
+    names, rows = found()
     afl, flags = METHODS._options.pop("afl"), METHODS._flags.pop("afl")
     assert found() == (
         [name for name in names if name != "afl"],
         [row for row in rows if row["method"] != "afl"],
-        [name for name in compared if name != "afl"],
     )
     METHODS.register("afl", **flags)(type("Again", (afl,), {}))
-    assert found() == (names, rows, compared)
+    assert found() == (names, rows)
 
 
 def test_imports_are_found_wherever_they_are_given(tmp_path):

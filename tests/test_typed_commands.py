@@ -68,8 +68,8 @@ PROGRAMS = re.compile(
     r"(\.venv/bin/)?(robustmd|bash|pip|pipx|uvx|python|torchrun|mlflow|tensorboard|wandb) \S"
 )
 ELSEWHERE = {  # what takes long, and programs around ours -> where it is started
-    "robustmd planted": "studies/planted/test_study.py",
-    "robustmd theory": "studies/theory/test_study.py",
+    "python scripts/planted": "scripts/test_planted.py",
+    "python scripts/theory": "scripts/test_theory.py",
     "python scripts/bench": "scripts/test_bench.py",
     "torchrun ": "training/test_distributed.py",
     "python scripts/": "test_typed_commands.py",

@@ -1,93 +1,90 @@
-"""The backbones, one file each: their settings, and how the model is built.
-
-Every module here is imported, so that a new file is a new backbone.
-"""
+"""The backbones: which model a run trains, and how its settings change it."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from robustmd.backbones.library import Library
+from robustmd.backbones import library, small  # noqa: F401 - their models register themselves
 from robustmd.errors import UserError
-from robustmd.registry import BACKBONES, BackboneFacts
+from robustmd.registry import BACKBONES, BackboneFacts, Settings, backbone, key
 
 if TYPE_CHECKING:
     from torch import nn
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+UNUSUAL_SIZE = 7919  # a number of classes that is no other size in a model
 
 
-def build_backbone(backbone: Any, facts: BackboneFacts) -> nn.Module:
-    """The model of a backbone's settings, with random weights of torch's own generator.
+@backbone("from_python")
+class FromPython(Settings):
+    """The module of `robustmd.train(model=…)`. `given` is that module; it is no setting."""
 
-    What `backbone.freeze` and `freeze_bn` keep as it is, is in evaluation mode, the rest in
-    training mode.
+    sha256: str = key("", help="of the module's layers and weights")
+    given: ClassVar[Any] = None
+
+    def build(self, facts: BackboneFacts) -> nn.Module:
+        if self.given is None:
+            raise UserError(
+                "backbone=from_python: its module was made in Python; give it to "
+                "robustmd.train(…, model=MODULE), or to load_run(path, MODULE)"
+            )
+        model: nn.Module = copy.deepcopy(self.given)
+        return model.train()
+
+
+def build_backbone(settings: Any, facts: BackboneFacts) -> nn.Module:
+    """The model of a backbone's settings, with random weights from torch's own generator.
+
+    What `backbone.freeze` and `freeze_bn` freeze is in evaluation mode, the rest in training mode.
 
     Raises:
         UserError: the images are too small for it, or it refuses a combination of its settings.
     """
     from torch import nn  # noqa: PLC0415 - settings are checked without torch
 
-    from robustmd.backbones.networks import changes  # noqa: PLC0415
+    from robustmd.backbones.changes import apply_changes  # noqa: PLC0415
 
-    size, smallest = facts.image_size, BACKBONES.flag(backbone.name, "smallest")
+    size, smallest = facts.image_size, BACKBONES.flag(settings.name, "smallest")
     if min(size) < smallest:
         raise UserError(
-            f"backbone={backbone.name}: images are {'×'.join(map(str, size))} px; "
+            f"backbone={settings.name}: images are {'×'.join(map(str, size))} px; "
             f"it needs at least {smallest}×{smallest}"
         )
-    if len(size) > 2 and isinstance(backbone, Library):
-        raise UserError(
-            f"backbone={backbone.name}: takes images, and these are features {list(size[1:])}; "
-            "give a model of your own"
-        )
     try:
-        if isinstance(backbone, Library):
-            backbone.check_images(facts)
-        model = backbone.build(facts)
+        model = settings.build(facts)
     except ValueError as error:
-        raise UserError(f"backbone={backbone.name}: {error}") from None
+        raise UserError(f"backbone={settings.name}: {error}") from None
     if not isinstance(model, nn.Module):
         raise UserError(
-            f"backbone={backbone.name}: build returned {type(model).__name__}; it must return a "
+            f"backbone={settings.name}: build returned {type(model).__name__}; it must return a "
             "torch.nn.Module"
         )
-    frozen = backbone.freeze == "features"
-    if backbone.dropout is not None:
-        changes.drop_out(model, head_of(backbone, facts), backbone.dropout, only_head=frozen)
-    if backbone.freeze_bn:
-        changes.freeze_batch_norm(model)
-    if frozen:
-        changes.freeze_all_but(model, head_of(backbone, facts))
+    apply_changes(model, settings, lambda: head_of(settings, facts))
     return model
 
 
-def head_of(backbone: Any, facts: BackboneFacts) -> str:
-    """The head's name in the model: as the decorator said it, else the one layer whose size follows
-    the number of classes.
+def head_of(settings: Any, facts: BackboneFacts) -> str:
+    """The head's name in the model: as the decorator names it, else the one layer that has the
+    number of classes as a size.
 
     Raises:
         UserError: there is not one such layer, or the model cannot be built without memory.
     """
-    from robustmd.backbones.networks.changes import without_numbers  # noqa: PLC0415 - as above
+    from robustmd.backbones.changes import without_numbers  # noqa: PLC0415 - as above
 
-    said: str | None = BACKBONES.flag(backbone.name, "head")
-    if said is not None:
-        return said
+    registered: str | None = BACKBONES.flag(settings.name, "head")
+    if registered is not None:
+        return registered
+    unusual = replace(facts, num_classes=UNUSUAL_SIZE)
     try:
-        more = replace(facts, num_classes=facts.num_classes + 1)
-        mine = without_numbers(lambda: backbone.build(facts)).state_dict()
-        larger = without_numbers(lambda: backbone.build(more)).state_dict()
-        layers = {k.rpartition(".")[0] for k in mine if mine[k].shape != larger[k].shape}
-    except (RuntimeError, KeyError):
-        layers = set()
+        state = without_numbers(lambda: settings.build(unusual)).state_dict()
+    except RuntimeError:
+        state = {}
+    layers = {name.rpartition(".")[0] for name in state if UNUSUAL_SIZE in state[name].shape}
     if len(layers) != 1:
         raise UserError(
-            f"backbone={backbone.name}: no one layer has the number of classes as its size, so "
+            f"backbone={settings.name}: no one layer has the number of classes as its size, so "
             "weights, freeze, dropout and head_learning_rate cannot tell the head; a backbone of "
             "your own says it: @robustmd.backbone(NAME, head=LAYER)"
         )

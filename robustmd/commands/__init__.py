@@ -16,8 +16,6 @@ COMMANDS = {
     "data": "fetch or find a data set, verify it, show what is in it",
     "doctor": "is all here that a run needs, and what mends what is not",
     "explain": "what a key, a method or another option means",
-    "theory": "the paper's convergence rates and regret bound, measured",
-    "planted": "every method on synthetic domains whose best worst case is known",
 }
 
 

@@ -123,30 +123,12 @@ def choice(*values: Any) -> Tune:
     return Tune("choice", values)
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The values of a key that `robustmd planted` compares; `shares`: of the number of domains,
-    rounded up."""
-
-    values: tuple[Any, ...]
-    shares: bool = False
-
-
-def grid(*values: Any) -> Grid:
-    return Grid(values)
-
-
-def shares(*values: float) -> Grid:
-    return Grid(values, shares=True)
-
-
 def key(
     default: Any,
     allowed: Allowed = ANYTHING,
     help: str = "",
     *,
     tune: Tune | None = None,
-    grid: Grid | None = None,
     per_domain: bool = False,
     place: bool = False,
 ) -> Any:
@@ -159,7 +141,6 @@ def key(
         help: what it means, in one line that begins small and ends without a full stop: what
             `robustmd explain` says, and the documentation's tables.
         tune: the range that configurations of the fair protocol are drawn from; None: not tuned.
-        grid: the values that `robustmd planted` compares; those of several keys are combined.
         per_domain: the value is a list with one entry for each domain that trains.
         place: the value says where the data lies, which is not what it is: the data's fingerprint
             stands for it in a run's identity.
@@ -168,7 +149,6 @@ def key(
         "allowed": allowed,
         "help": help,
         "tune": tune,
-        "grid": grid,
         "per_domain": per_domain,
         "place": place,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.config.ranges import POSITIVE, grid, log
+from robustmd.config.ranges import POSITIVE, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -16,7 +16,6 @@ class Afl(Settings):
         POSITIVE,
         "γ_λ, the constant step of the weights",
         tune=log(0.001, 1),
-        grid=grid(0.01, 0.03, 0.1, 0.3),
     )
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.config.ranges import DISTRIBUTION, SHARE_OR_ALL, grid, uniform
+from robustmd.config.ranges import DISTRIBUTION, SHARE_OR_ALL, uniform
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -16,7 +16,6 @@ class Cvar(Settings):
         SHARE_OR_ALL,
         "α: 1 is even; up to the smallest q_k it is the worst domain alone",
         tune=uniform(0.5, 1),
-        grid=grid(0.2, 0.4, 0.6, 0.8),
     )
     prior: list[float] | None = key(None, DISTRIBUTION, "q; null: uniform", per_domain=True)
 

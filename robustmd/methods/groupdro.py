@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.config.ranges import NOT_NEGATIVE, POSITIVE, grid, log
+from robustmd.config.ranges import NOT_NEGATIVE, POSITIVE, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -11,12 +11,8 @@ from robustmd.registry import MethodFacts, Settings, key, method
 class GroupDro(Settings):
     """Sagawa et al. (2020): exponentiated gradient with size adjustment."""
 
-    eta: float = key(
-        0.01, POSITIVE, "η_q, the step of the weights", tune=log(0.001, 1), grid=grid(0.03, 0.3)
-    )
-    adjustment: float = key(
-        0.0, NOT_NEGATIVE, "C of the allowance C/√n_k; 0: none", grid=grid(0.0, 1.0)
-    )
+    eta: float = key(0.01, POSITIVE, "η_q, the step of the weights", tune=log(0.001, 1))
+    adjustment: float = key(0.0, NOT_NEGATIVE, "C of the allowance C/√n_k; 0: none")
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.GroupDRO(

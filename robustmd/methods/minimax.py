@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.config.ranges import DISTRIBUTION, POSITIVE, choice, grid, one_of
+from robustmd.config.ranges import DISTRIBUTION, POSITIVE, choice, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
 from robustmd.registry import MethodFacts, Settings, key, method
 
@@ -17,12 +17,9 @@ class Minimax(Settings):
         one_of("lemma1", "theorem1", "constant"),
         help="which η_p",
         tune=choice("lemma1", "theorem1"),  # a constant one is groupdro in another order
-        grid=grid("constant"),
     )
     gamma: float | None = key(None, POSITIVE, "γ, a bound of ‖f̂‖₂; null: ‖f̂¹‖₂")
-    eta: float | None = key(
-        None, POSITIVE, "η_p of step=constant, which needs it", grid=grid(0.01, 0.03, 0.1, 0.3)
-    )
+    eta: float | None = key(None, POSITIVE, "η_p of step=constant, which needs it")
     prior: list[float] | None = key(
         None, DISTRIBUTION, "p₁; null: uniform; a zero stays 0", per_domain=True
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from robustmd import adversary
-from robustmd.config.ranges import CONSTANT_OF_STEP, DISTRIBUTION, POSITIVE, grid, log, one_of
+from robustmd.config.ranges import CONSTANT_OF_STEP, DISTRIBUTION, POSITIVE, log, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
 from robustmd.registry import MethodFacts, Settings, key, method
 
@@ -19,7 +19,6 @@ class Opt(Settings):
         POSITIVE,
         "λ: smaller follows the worst domain, larger stays near the prior",
         tune=log(0.01, 10),
-        grid=grid(0.01, 0.03, 0.1, 0.3),
     )
     c: int | float | str = key(
         "auto",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.config.ranges import DISTRIBUTION, NUMBER, grid, log
+from robustmd.config.ranges import DISTRIBUTION, NUMBER, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -16,7 +16,6 @@ class Term(Settings):
         NUMBER,
         "the tilt: larger leans to the worst domain, 0 is even, below 0 turns away from it",
         tune=log(0.1, 100),
-        grid=grid(1.0, 4.0, 16.0, 64.0),
     )
     prior: list[float] | None = key(
         None, DISTRIBUTION, per_domain=True, help="q; null: uniform; a zero stays 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robustmd import adversary
-from robustmd.config.ranges import COUNT, choice, shares
+from robustmd.config.ranges import COUNT, choice
 from robustmd.errors import UserError, listed
 from robustmd.registry import MethodFacts, Settings, key, method
 
@@ -19,7 +19,6 @@ class Topk(Settings):
         COUNT,
         "k; 1: the worst alone; at most the number of domains, which is even",
         tune=choice(1),
-        grid=shares(0.0, 0.25, 0.5, 0.75),
     )
 
     def settled(self, trained: Sequence[str]) -> Topk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.config.ranges import NOT_NEGATIVE, grid, log
+from robustmd.config.ranges import NOT_NEGATIVE, log
 from robustmd.registry import MethodFacts, Settings, key, method
 
 
@@ -16,7 +16,6 @@ class Vrex(Settings):
         NOT_NEGATIVE,
         "β, of the variance; 0 is even",
         tune=log(0.1, 10),
-        grid=grid(1.0, 3.0, 10.0, 30.0),
     )
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:

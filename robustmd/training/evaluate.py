@@ -16,7 +16,7 @@ from rich.table import Table
 from torch import nn
 
 from robustmd.backbones import build_backbone
-from robustmd.backbones.networks.changes import without_numbers
+from robustmd.backbones.changes import without_numbers
 from robustmd.config import settings, validation
 from robustmd.config.loading import load_domains
 from robustmd.config.typed import typed_from_file

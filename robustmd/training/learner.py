@@ -18,7 +18,7 @@ from torch.optim.swa_utils import update_bn
 from robustmd.adversary import RegretMeter
 from robustmd.adversary.base import Adversary
 from robustmd.backbones import build_backbone, head_of
-from robustmd.backbones.networks.pretrained import WeightsFile, load_weights
+from robustmd.backbones.weights import WeightsFile, load_weights
 from robustmd.config.settings import OPTIMIZERS, Config, Training
 from robustmd.errors import UserError
 from robustmd.losses import cross_entropy

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 import torch
 
-from robustmd.backbones.networks.pretrained import WeightsFile, find_weights
+from robustmd.backbones.weights import WeightsFile, find_weights
 from robustmd.config import settings, validation
 from robustmd.config.identity import canonical, config_hash, identity_of, run_folder
 from robustmd.config.loading import load_domains, with_test_notes

@@ -1,1 +1,0 @@
-"""The networks themselves, and the weights that they begin with."""

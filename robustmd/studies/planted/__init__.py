@@ -1,1 +1,0 @@
-"""When does which method help? Synthetic domains whose worst-case optimum a solver knows."""

@@ -1,1 +1,0 @@
-"""The paper's regret bound and convergence rates, measured."""
