@@ -6,6 +6,7 @@ that all have the same model and the same weights p.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import os
@@ -154,6 +155,7 @@ def joined() -> Iterator[None]:
     try:
         with redirect_stdout(io.StringIO()) if index else nullcontext():
             yield
+        gc.collect()  # a model of DDP's in a cycle would keep the group's threads, as above
         distributed.destroy_process_group()
     except Lost as error:
         if not index:
