@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 
 from robustmd.commands import add_out, add_outputs, make_parser
-from robustmd.report.estimate import SPREADS
 
 EPILOG = """\
 writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
@@ -21,7 +20,9 @@ examples:
   robustmd report outputs --experiment demo --select final
   robustmd report outputs --baseline erm
 """
-SELECT = ("final", "last40", "best-val")  # report.selection says the same, and loads numpy
+# report.numbers and report.statistics say the same, and load pandas
+SELECT = ("final", "last40", "best-val")
+SPREADS = ("std", "sem", "ci95")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,6 +62,15 @@ def parser() -> argparse.ArgumentParser:
         help="the method that the others are compared with (default: the first of even, erm, "
         "individual that was run)",
     )
+    parser.add_argument(
+        "--columns",
+        type=lambda text: text.replace("_", " ").split(","),
+        default=(),
+        metavar="NAMES",
+        help="columns of the results for a paper: domains, worst, mean, adjusted, separated by "
+        "commas (default: all); CSV files have all",
+    )
+    parser.add_argument("--no-figures", action="store_true", help="write the tables alone")
     return parser
 
 
@@ -79,19 +89,19 @@ def main(arguments: Sequence[str]) -> int:
     args = parser().parse_args(arguments)
     # pandas and matplotlib take a second to load: not for --help
     from robustmd.metrics import BestBy  # noqa: PLC0415
-    from robustmd.report.report import write_report  # noqa: PLC0415
-    from robustmd.report.selection import Selection  # noqa: PLC0415
-    from robustmd.report.terminal import show  # noqa: PLC0415
+    from robustmd.report.numbers import Rule  # noqa: PLC0415
+    from robustmd.report.write import show, write_report  # noqa: PLC0415
 
-    selection = Selection(args.select, BestBy.of(args.best_by))
     result = write_report(
         args.outputs,
         args.out,
         args.data,
         args.experiment,
-        selection=selection,
+        draw=not args.no_figures,
+        rule=Rule(args.select, BestBy.of(args.best_by)),
         spread=args.spread,
         baseline=args.baseline,
+        columns=args.columns,
     )
     show(result, sys.stdout)
     return 0

@@ -1,0 +1,106 @@
+"""All runs below a folder as two tables: one line for each run, one for each measured number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from robustmd.runs import files
+from robustmd.runs.reader import collect
+from robustmd.runs.run import Run
+from robustmd.runs.untrusted import Unreadable, read_table
+
+FACTS = ["data", "domains", "unseen", "loss", "method", "domain", "seed", "status", "device"]
+FACTS += ["experiment", "label", "config", "summary", "environment", "seconds"]
+LONG = ["run", "split", "iteration", "domain", "metric", "value"]
+
+
+@dataclass(frozen=True)
+class Records:
+    """`runs`, by their path below `outputs`: `FACTS`, as far as a run's files give them, `reason`
+    ("" where its numbers may be used) and `parent`, its folder.
+
+    `measurements` of those runs: loss, accuracy, how many examples they are of, and what else was
+    measured; rows that are not whole are left out. `remarks`: what else is to be said of a path.
+    """
+
+    outputs: Path
+    runs: pd.DataFrame
+    measurements: pd.DataFrame
+    remarks: pd.DataFrame
+
+
+def read_records(outputs: Path) -> Records:
+    """Those of every run below the folder. Raises `UserError` where it is no folder."""
+    found = collect(outputs)
+    lines = [_facts(run, run.place) for run in found.runs]
+    remarks = []
+    for problem in found.problems:
+        place = problem.path.relative_to(found.outputs).as_posix()
+        if problem.scope == "run":
+            lines.append(_facts(problem.run, place) | {"reason": problem.reason})
+        else:
+            remarks.append({"path": place, "scope": problem.scope, "reason": problem.reason})
+            remarks[-1]["data"] = problem.run.data if problem.run else None
+            remarks[-1]["experiment"] = problem.run.experiment if problem.run else None
+    runs = pd.DataFrame(lines, columns=["run", "parent", "reason", *FACTS], dtype=object)
+    measured = [frame for run in found.runs for frame in _measurements(run)]
+    return Records(
+        found.outputs,
+        runs.set_index("run", drop=False).sort_index(),
+        pd.concat(measured or [pd.DataFrame(columns=LONG)]),
+        pd.DataFrame(remarks, columns=["path", "scope", "reason", "data", "experiment"]),
+    )
+
+
+def _facts(run: Run | None, place: str) -> dict[str, Any]:
+    line = {"run": place, "parent": place.rpartition("/")[0], "reason": ""}
+    if run is None:
+        return line
+    facts = {name: getattr(run, name) for name in FACTS if name != "loss"}
+    return line | facts | {"loss": run.loss_name}
+
+
+def _measurements(run: Run) -> list[pd.DataFrame]:
+    found = []
+    for domains, history in ((run.domains, run.history), (run.unseen, run.unseen_history)):
+        for split, series in history.items():
+            count = len(series.iterations)
+            for metric in ("loss", "accuracy", "examples"):
+                columns = {
+                    "run": run.place,
+                    "split": split,
+                    "iteration": np.repeat(series.iterations, len(domains)),
+                    "domain": np.tile(np.array(domains, object), count),
+                    "metric": metric,
+                    "value": series.values(metric).ravel().astype(float),
+                }
+                found.append(pd.DataFrame(columns))
+    try:
+        more = pd.DataFrame(
+            read_table(run.path / files.MEASURES), columns=[*files.COLUMNS[files.MEASURES]]
+        )
+    except Unreadable:
+        return found
+    more = more.drop_duplicates(["iteration", "split", "domain", "metric"], keep="last")
+    known = more["domain"].isin(run.measured) & ~more["metric"].isin(["loss", "accuracy"])
+    return [*found, more[known].assign(run=run.place)[LONG]]
+
+
+def read_weights(outputs: Path, run: pd.Series) -> pd.DataFrame:
+    """p_t as iteration t used it, a column for each domain; empty where none can be read."""
+    domains = list(run["domains"])
+    columns = {"iteration": int, "domain": str, "weight": float}
+    try:
+        rows = read_table(outputs / run["run"] / files.WEIGHTS, columns)
+    except Unreadable:
+        rows = []
+    frame = pd.DataFrame(rows, columns=[*columns])
+    sound = frame[frame["domain"].isin(domains) & np.isfinite(frame["weight"].astype(float))]
+    last = sound.drop_duplicates(["iteration", "domain"], keep="last")
+    table = last.pivot(index="iteration", columns="domain", values="weight")
+    return table.reindex(columns=domains).dropna()
