@@ -67,8 +67,8 @@ def parser() -> argparse.ArgumentParser:
         type=lambda text: text.replace("_", " ").split(","),
         default=(),
         metavar="NAMES",
-        help="columns of the results for a paper: domains, worst, mean, adjusted, separated by "
-        "commas (default: all); CSV files have all",
+        help="columns of the results to show: worst, mean, adjusted and names of domains, with "
+        "commas between them (default: all); CSV files have all",
     )
     parser.add_argument("--no-figures", action="store_true", help="write the tables alone")
     return parser

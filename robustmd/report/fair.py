@@ -26,6 +26,7 @@ from robustmd.report.numbers import (
     some_text,
 )
 from robustmd.report.tables import Table
+from robustmd.runs.records import Frame
 
 # What a configuration of a method may choose beside the method's own keys; all else is the ground
 # that the methods share.
@@ -50,7 +51,7 @@ class Fair:
     split on other ground, which are in neither."""
 
     study: Study
-    tries: pd.DataFrame
+    tries: Frame
     left_out: dict[str, list[str]]
     others: int
 
@@ -113,7 +114,7 @@ def fair(study: Study) -> Fair | None:
     return Fair(of_chosen, every, left_out, len(tries) - len(members))
 
 
-def _tries(study: Study) -> pd.DataFrame:
+def _tries(study: Study) -> Frame:
     """Runs with a validation split, finished or not. `ground`: what methods share; `pool`: whose
     budget a run is in; `configuration`: what it chose, in `choice`; `was_tried`: one that diverged
     has had its chance, one that was cut off has not; `loss`: worst on validation."""
@@ -145,20 +146,20 @@ def _tries(study: Study) -> pd.DataFrame:
     )
 
 
-def _of_same_bytes(members: pd.DataFrame) -> pd.DataFrame:
+def _of_same_bytes(members: Frame) -> Frame:
     """Those that read what most of them read; unfinished runs may not have written it down."""
     read = members["settings"].map(lambda one: one.get(FINGERPRINT))
     most = Counter(read[members["has_numbers"]]).most_common(1)
     return members[~members["has_numbers"] | (read == most[0][0])] if most else members[:0]
 
 
-def _has_contest(members: pd.DataFrame) -> bool:
+def _has_contest(members: Frame) -> bool:
     """Whether at least two mixture methods have two configurations or more."""
     mixtures = members[members["domain"].isna()]
     return bool((mixtures.groupby("pool")["configuration"].nunique() > 1).sum() > 1)
 
 
-def _choices(pool: pd.DataFrame) -> tuple[list[str], list[str]]:
+def _choices(pool: Frame) -> tuple[list[str], list[str]]:
     """The run that each seed chose: argmin over its configurations of max_k f_k on the validation
     split, of equals the first; and the seeds that had not all of them, with why."""
     count, chosen, left_out = pool["configuration"].nunique(), [], []
@@ -212,7 +213,7 @@ def budget(found: Fair) -> Table:
     return Table(name, pd.DataFrame(), pd.DataFrame(lines), caption, texts=texts)
 
 
-def chosen_text(runs: pd.DataFrame, left_out: Sequence[str]) -> str:
+def chosen_text(runs: Frame, left_out: Sequence[str]) -> str:
     """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"."""
     seeds: dict[str, list[str]] = {}
     for one in runs[runs["chosen"]].sort_values("seed").itertuples():
@@ -247,7 +248,7 @@ def unpaired(study: Study) -> Table:
     return Table(name, pd.DataFrame(), shown, caption, texts=["dominated by"])
 
 
-def runs_csv(found: Fair) -> pd.DataFrame:
+def runs_csv(found: Fair) -> Frame:
     """One line for each run of the compared methods: its configuration, what its seed chose by,
     whether that chose it, what made it, and its values; none of a run that diverged or did not
     end."""

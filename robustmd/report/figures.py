@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import matplotlib.style
@@ -27,7 +28,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from robustmd.errors import printable
 from robustmd.registry import METHODS
 from robustmd.report import statistics, tables
-from robustmd.report.front import front
+from robustmd.report.front import Front, front
 from robustmd.report.numbers import (
     UNSET,
     Quantity,
@@ -37,6 +38,7 @@ from robustmd.report.numbers import (
     hashed,
     some_text,
 )
+from robustmd.runs.records import Frame
 
 RC = {
     "font.size": 9,
@@ -82,7 +84,7 @@ WIDEST = 60  # letters of a name in the legend before it is broken
 LAM = "method.lam"
 WORST = "Largest training loss over the domains, max_k f_k(W_t), at every measured iteration."
 PART = " Measurements before the last may take a fixed random part of the training set."
-Values = Callable[[pd.DataFrame], pd.Series]  # of [iteration, domain] of one run
+Values = Callable[[Frame], pd.Series]  # of [iteration, domain] of one run
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class Line:
     `least`, the smallest value of any seed."""
 
     label: str
-    band: pd.DataFrame
+    band: Frame
     n: int
     style: Style
 
@@ -237,7 +239,7 @@ def left_out_words(study: Study, shown: int, rows: int) -> str:
     )
 
 
-def losses_of(study: Study, run: str) -> pd.DataFrame:
+def losses_of(study: Study, run: str) -> Frame:
     """f_k(W_t) on the training set, a column for each domain."""
     return study.measured["loss"][study.domains].loc[(run, "train")]
 
@@ -259,19 +261,10 @@ def line_of(
     return Line(label, pd.DataFrame(band), n, style)
 
 
-def lines_of(
-    study: Study,
-    rows: Sequence[str],
-    values: Callable[[str], pd.Series],
-    labels: Mapping[str, str] | None = None,
-    styles: Mapping[str, Style] | None = None,
-) -> list[Line]:
+def lines_of(study: Study, rows: Sequence[str], values: Callable[[str], pd.Series]) -> list[Line]:
     """A line for each of `some_rows` that has any value."""
-    looks = styles or row_styles(study, rows)
-    shown = (
-        line_of(study, row, values, labels[row] if labels else row, looks[row])
-        for row in some_rows(study, rows)
-    )
+    looks = row_styles(study, rows)
+    shown = (line_of(study, row, values, row, looks[row]) for row in some_rows(study, rows))
     return with_counts([line for line in shown if line is not None])
 
 
@@ -310,19 +303,17 @@ def line_drawing(
     rows: Sequence[str] = (),
     *,
     shown: int = 0,
-    bands: str = "",
     more: str = "",
     alt: str = "",
-    columns: int | None = None,
     share_y: bool = False,
 ) -> Drawing | None:
     """Panels of lines with a caption, None without a line. `what`: its beginning, before what line
-    and band are (`bands`) and `more`; `rows`: those of the table that could be shown, `shown`: how
+    and band are and `more`; `rows`: those of the table that could be shown, `shown`: how
     many are, where not each of them is a line."""
     lines = [line for panel in panels for line in panel.lines]
     if not lines:
         return None
-    columns = columns or (3 if len(panels) > 4 else 2)
+    columns = 3 if len(panels) > 4 else 2
     with figure_style():
         figure, axes = grid(study.data, len(panels), columns, (4.2, 2.9), sharey=share_y)
         for axis, panel in zip(axes, panels, strict=True):
@@ -335,7 +326,7 @@ def line_drawing(
     )
     count = shown or len({line.label for line in lines})
     left_out = left_out_words(study, count, len(rows))
-    caption = f"{what} {bands or band_words(study, lines)}{more}{left_out}"
+    caption = f"{what} {band_words(study, lines)}{more}{left_out}"
     said = alt or f"{title} over the iterations; at the end: {'; '.join(ends)}"
     return Drawing(name, title, caption, figure, said)
 
@@ -384,7 +375,7 @@ def apart(low: float = 0.0, high: float = 1.0) -> Values:
     return lambda by_domain: by_domain.quantile(high, axis=1) - by_domain.quantile(low, axis=1)
 
 
-def first_minus_last(by_domain: pd.DataFrame) -> pd.Series:
+def first_minus_last(by_domain: Frame) -> Frame:
     """The paper's a − b: of the first and the last domain of the data set."""
     return by_domain.iloc[:, 0] - by_domain.iloc[:, -1]
 
@@ -509,21 +500,20 @@ def weights(study: Study) -> Drawing | None:
     for row in shown:
         title = f"{row} (n = {sizes[row]})" if sizes[shown].nunique() > 1 else row
         found = (
-            line_of(
-                study, row, of_weights(study, lambda p, name=name: p[name]), name, place_style(i)
-            )
+            line_of(study, row, of_weights(study, itemgetter(name)), name, place_style(i))
             for i, name in enumerate(study.domains)
         )
         panels.append(Panel(title, "weight p", [line for line in found if line is not None]))
     what = "Weight p_k that iteration t gave to each domain, of the methods that move it."
-    words = {"shown": len(shown), "share_y": True}
-    return line_drawing(study, "weights", "Weights of the domains", what, panels, rows, **words)
+    title = "Weights of the domains"
+    drawn = len(shown)
+    return line_drawing(study, "weights", title, what, panels, rows, shown=drawn, share_y=True)
 
 
 def _sorted_weights(study: Study) -> Drawing | None:
     rows, count = [*study.mixtures.index], len(study.domains)
 
-    def by_rank(p: pd.DataFrame) -> pd.Series:
+    def by_rank(p: Frame) -> Frame:
         last = np.sort(p.to_numpy()[-1:].ravel())[::-1]
         return pd.Series(last, index=range(1, len(last) + 1))
 
@@ -752,6 +742,44 @@ def running_time(study: Study) -> Drawing | None:
     return Drawing("running_time", "Running time", caption, figure, alt)
 
 
+def _draw_front(
+    axis: Axes,
+    study: Study,
+    front: Front,
+    looks: Sequence[tuple[str, Style]],
+    columns: Sequence[Quantity],
+) -> None:
+    """Means and bars on log axes around them; a loss of 0 and what a bar has below stand at the
+    lower end."""
+    groups = study.values[[*columns]].groupby("row")
+    mean, n = groups.mean(), groups.size()
+    half = groups.std().apply(lambda std: statistics.spread(std, n, study.spread)).fillna(0.0)
+    rows = [row for row, _ in looks]
+    at, above = mean.loc[rows].to_numpy(), (mean + half).loc[rows].to_numpy()
+    low = np.array([x[x > 0].min() if (x > 0).any() else 1.0 for x in at.T])
+    high = np.maximum(low, above.max(axis=0))
+    room = np.maximum(1.1, (high / low) ** 0.15)
+    low, high = low / room, high * room
+    at, below = np.maximum(at, low), np.maximum((mean - half).loc[rows], low).to_numpy()
+    for (_, look), (x, y), start, end in zip(looks, at, below, above, strict=True):
+        bar: Style = {"color": look["color"], "linewidth": 0.7, "zorder": look["zorder"]}
+        axis.plot([start[0], max(start[0], end[0])], [y, y], **bar)
+        axis.plot([x, x], [start[1], max(start[1], end[1])], **bar)
+        axis.plot(x, y, **look)
+    if len(study.domains) == 2:
+        line, points = at[: len(front.points)], [*front.points]
+        axis.plot(*line.T, color=FIXED["color"], linewidth=1.2, zorder=2)
+        same = max(low), min(high)
+        axis.plot(same, same, color="0.8", linestyle=":", linewidth=1.0, zorder=1)
+        for p in dict.fromkeys((points[0], points[-1], front.best)):
+            text = f"({', '.join(f'{weight:.3g}' for weight in p)})"
+            beside: Style = {"xytext": (5, 6), "textcoords": "offset points"}
+            axis.annotate(text, line[points.index(p)], fontsize=7, color="0.3", **beside)
+    axis.set(xscale="log", yscale="log", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    log_labels(axis.xaxis, low[0], high[0])
+    log_labels(axis.yaxis, low[1], high[1])
+
+
 def static_front(study: Study) -> Drawing | None:
     """K = 2: f_b against f_a, the fixed weights joined in the order of p_a. K > 2: the worst
     domain's loss against the mean over the domains, the fixed weights as dots."""
@@ -769,47 +797,13 @@ def static_front(study: Study) -> Drawing | None:
     names = (
         [f"on {name}" for name in where] if are_two else ["mean over the domains", "worst domain"]
     )
-    groups = study.values.groupby("row")
-    mean, std, n = groups.mean(), groups.std(), groups.size()
+    n = study.values.groupby("row").size()
     with figure_style():
         figure, axes = grid(study.data, 2, 2, (4.2, 3.5))
         for axis, split in zip(axes, ("train", "test"), strict=True):
-            columns = [(name, split, "loss") for name in where]
-            rows = [row for row, _ in looks]
-            at = mean.loc[rows, columns].to_numpy()
-            half = np.column_stack(
-                [
-                    statistics.spread(std[name], n, study.spread).fillna(0.0)[rows]
-                    for name in columns
-                ]
-            )
-            low = np.array([x[x > 0].min() if (x > 0).any() else 1.0 for x in at.T])
-            high = np.maximum(low, (at + half).max(axis=0))
-            room = np.maximum(1.1, (high / low) ** 0.15)
-            low, high = low / room, high * room
-            at, begin = np.maximum(at, low), np.maximum(at - half, low)
-            for (_, look), point, start, end in zip(looks, at, begin, at + half, strict=True):
-                bar: Style = {"color": look["color"], "linewidth": 0.7, "zorder": look["zorder"]}
-                axis.plot([start[0], end[0]], [point[1]] * 2, **bar)
-                axis.plot([point[0]] * 2, [start[1], end[1]], **bar)
-                axis.plot(*point, **look)
-            if are_two:
-                line = at[: len(found.points)]
-                axis.plot(*line.T, color=FIXED["color"], linewidth=1.2, zorder=2)
-                same = max(low), min(high)
-                axis.plot(same, same, color="0.8", linestyle=":", linewidth=1.0, zorder=1)
-                points = [*found.points]
-                for weights_at in dict.fromkeys((points[0], points[-1], found.best)):
-                    text = f"({', '.join(f'{weight:.3g}' for weight in weights_at)})"
-                    beside: Style = {"xytext": (5, 6), "textcoords": "offset points"}
-                    axis.annotate(
-                        text, line[points.index(weights_at)], fontsize=7, color="0.3", **beside
-                    )
-            axis.set(xscale="log", yscale="log", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+            _draw_front(axis, study, found, looks, [(name, split, "loss") for name in where])
             axis.set(xlabel=printable(names[0]), ylabel=printable(names[1]))
             axis.set_title(f"{'training' if split == 'train' else 'test'} loss{study.loss.bracket}")
-            log_labels(axis.xaxis, low[0], high[0])
-            log_labels(axis.yaxis, low[1], high[1])
         named = {"fixed weights": FIXED, "best fixed weights": BEST, **learned}
         add_legend(figure, {name: Line2D([], [], **look) for name, look in named.items()})
     what = (

@@ -27,6 +27,7 @@ from robustmd.report.tables import (
     spread_words,
     with_spread,
 )
+from robustmd.runs.records import Frame, domain_name
 
 FEWEST = 3  # fixed weights that make a front
 Weights = tuple[float, ...]  # p [K], in the data set's order
@@ -43,7 +44,7 @@ class Front:
     points: dict[Weights, str]
     best: Weights
     learned: list[str]
-    against: pd.DataFrame
+    against: Frame
 
     @property
     def answer(self) -> str:
@@ -73,7 +74,7 @@ class Front:
         )
 
     @property
-    def csv(self) -> pd.DataFrame:
+    def csv(self) -> Frame:
         """Every point and every learned method: losses of each domain, their mean and the worst, on
         train and test; the difference to the best fixed weights is in worst training loss."""
         study, lines = self.study, []
@@ -138,7 +139,7 @@ def _front(study: Study, rows: Sequence[str]) -> Front | None:
     return Front(study, points, best, learned, against)
 
 
-def _weights(row: pd.Series, count: int) -> Weights | None:
+def _weights(row: Frame, count: int) -> Weights | None:
     """Of fixed weights that are a key (even): its prior, or 1/K."""
     if METHODS.flag(row["method"], "learns") or "method.prior" not in row["settings"]:
         return None
@@ -157,7 +158,7 @@ def leave_one_out(studies: Sequence[Study]) -> list[tuple[str, str, Table]]:
     for study in studies:
         if len(study.unseen) == 1:
             config = study.runs.iloc[0]
-            measured = tuple(config["summary"]["domains"])
+            measured = tuple(map(domain_name, config["summary"]["domains"]))
             by_data.setdefault((config["data"], measured, study.loss), []).append(study)
     taken = {study.folder.lower() for study in studies}
     found = []
@@ -189,7 +190,7 @@ def leave_one_out(studies: Sequence[Study]) -> list[tuple[str, str, Table]]:
 
 
 def _leave_one_out(
-    study: Study, data: str, names: Any, parts: Sequence[pd.DataFrame], first: pd.DataFrame
+    study: Study, data: str, names: Any, parts: Sequence[Frame], first: Frame
 ) -> Table:
     score, kind, raw, shown = study.accuracy, study.spread, [], []
     metric = study.metrics[score]

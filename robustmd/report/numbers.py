@@ -21,7 +21,7 @@ from robustmd.config.paths import names_weights
 from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.metrics import REDUCERS, BestBy
 from robustmd.registry import METHODS, METRICS, Metric, baselines
-from robustmd.runs.records import Records, read_weights
+from robustmd.runs.records import Frame, Records, read_weights
 from robustmd.runs.run import CROSS_ENTROPY, LossName
 
 WORST_LOSS = BestBy.of("worst_loss")
@@ -72,7 +72,7 @@ class Rule:
             f"data.validation=0.1{more}, or choose another rule"
         )
 
-    def select(self, measured: pd.DataFrame, domains: Sequence[str], better: Any) -> pd.DataFrame:
+    def select(self, measured: Frame, domains: Sequence[str], better: Any) -> Frame:
         """Those of `measured` that numbers are of, without runs that lack what it needs."""
         keys = measured.index.to_frame(index=False)
         keys["averaged"] = keys["split"].str.endswith(AVERAGED)
@@ -114,11 +114,11 @@ class Study:
     unseen: list[str]
     loss: LossName
     records: Records
-    runs: pd.DataFrame
-    unfinished: pd.DataFrame
-    twice: pd.DataFrame
-    measured: pd.DataFrame
-    selected: pd.DataFrame
+    runs: Frame
+    unfinished: Frame
+    twice: Frame
+    measured: Frame
+    selected: Frame
     rule: Rule
     spread: str = "std"
     asked: str | None = None
@@ -148,7 +148,7 @@ class Study:
         return found
 
     @cached_property
-    def by_run(self) -> pd.DataFrame:
+    def by_run(self) -> Frame:
         """[(run, split), quantity without split], the mean over the selected measurements."""
         columns: dict[tuple[str, str], Any] = {}
         sizes = self.sizes.reindex(self.selected.index.get_level_values("run")).to_numpy()
@@ -167,7 +167,7 @@ class Study:
         return pd.DataFrame(columns, self.selected.index).groupby(["run", "split"]).mean()
 
     @cached_property
-    def values(self) -> pd.DataFrame:
+    def values(self) -> Frame:
         """[(row, seed), (where, split, metric)]; the averaged model, W̄ = (1/T) Σ_t W_t (Alg. 1
         returns it), has a row of its own where all runs of a row measured it."""
         is_average = self.by_run.index.get_level_values("split").str.endswith(AVERAGED)
@@ -187,21 +187,21 @@ class Study:
         return pd.concat(parts, names=["row", "seed"]).sort_index(axis=1)
 
     @cached_property
-    def sizes(self) -> pd.DataFrame:
+    def sizes(self) -> Frame:
         """[run, domain]: n_k, the training examples of each domain."""
         return self.last("train", "examples")
 
-    def last(self, split: str, metric: str) -> pd.DataFrame:
+    def last(self, split: str, metric: str) -> Frame:
         of_split = self.measured.xs(split, level="split")[metric][self.domains]
         return of_split.groupby("run").last()
 
     @cached_property
-    def tested(self) -> pd.DataFrame:
+    def tested(self) -> Frame:
         """[(run, split), domain]: how many examples were measured, the fewest of a run."""
         return self.selected["examples"].reindex(columns=self.domains).groupby(RUN).min()
 
     @cached_property
-    def worst_domains(self) -> pd.Series:
+    def worst_domains(self) -> Frame:
         """(run, split) -> argmin_k Acc_k, the first of equals; argmax_k f_k of numbers."""
         by_domain = self.by_run.xs(self.accuracy, axis=1, level=1)[self.domains]
         is_loss = self.accuracy == "loss"
@@ -224,16 +224,16 @@ class Study:
         return max(steps)
 
     @cached_property
-    def rows(self) -> pd.DataFrame:
+    def rows(self) -> Frame:
         """The first run of each row, in the order of the table."""
         return self.runs.drop_duplicates("row").set_index("row", drop=False)
 
     @property
-    def mixtures(self) -> pd.DataFrame:
+    def mixtures(self) -> Frame:
         return self.rows[self.rows["domain"].isna()]
 
     @property
-    def individuals(self) -> pd.DataFrame:
+    def individuals(self) -> Frame:
         return self.rows[self.rows["domain"].notna()]
 
     @property
@@ -243,7 +243,7 @@ class Study:
         found = (name for name in names if len(self.baseline_rows(name)))
         return self.asked or next(found, names[0])
 
-    def baseline_rows(self, method: str) -> pd.DataFrame:
+    def baseline_rows(self, method: str) -> Frame:
         """Those that others may be compared with as `method`; one of `baselines()` has no prior
         then: even is the one of equal weights."""
         of_method = self.rows[self.rows["method"] == method]
@@ -262,7 +262,7 @@ class Study:
         return {row: other for row, other in pairs.items() if other not in (None, row)}
 
     @cached_property
-    def weights(self) -> dict[str, pd.DataFrame]:
+    def weights(self) -> dict[str, Frame]:
         """run -> p_t by iteration, of the mixtures."""
         mixtures = self.runs[self.runs["domain"].isna()]
         return {
@@ -275,7 +275,7 @@ RUN = ["run", "split"]
 
 def studies(
     records: Records, rule: Rule, spread: str, asked: str | None = None
-) -> tuple[list[Study], pd.DataFrame]:
+) -> tuple[list[Study], Frame]:
     """One for each data set, domains and loss, rows in the paper's order; and the runs that are in
     no row: not finished, there twice, or such that the rule can say nothing of them.
 
@@ -344,14 +344,14 @@ def studies(
     return found, pd.concat(left_out).sort_index()
 
 
-def _wide(own: pd.DataFrame, domains: Sequence[str]) -> pd.DataFrame:
+def _wide(own: Frame, domains: Sequence[str]) -> Frame:
     """[(run, split, iteration), (metric, domain)] of the measurements that have every domain."""
     keys = ["run", "split", "iteration", "metric", "domain"]
     wide = own.set_index(keys)["value"].unstack(["metric", "domain"]).sort_index()
     return wide[wide["loss"][[*domains]].notna().all(axis=1)]
 
 
-def _ordered(rows: pd.DataFrame, lost: pd.DataFrame, domains: Sequence[str]) -> pd.DataFrame:
+def _ordered(rows: Frame, lost: Frame, domains: Sequence[str]) -> Frame:
     """The runs in the order of the table, with `row`, its name, and `configurations`, how many of
     its method were run, unfinished ones included."""
     kind = ["method", "domain"]
@@ -359,7 +359,7 @@ def _ordered(rows: pd.DataFrame, lost: pd.DataFrame, domains: Sequence[str]) -> 
     both["domain"] = both["domain"].fillna("")
     counts = both.groupby(kind)["configuration"].nunique()
 
-    def rank(one: pd.Series) -> tuple[object, ...]:
+    def rank(one: Frame) -> tuple[object, ...]:
         place = domains.index(one["domain"]) if one["domain"] in domains else len(domains)
         lam = one["config"]["method"].get("lam")
         lam = float(lam) if isinstance(lam, int | float) else -1.0
@@ -375,7 +375,7 @@ def _ordered(rows: pd.DataFrame, lost: pd.DataFrame, domains: Sequence[str]) -> 
     return found.assign(configurations=[int(counts[pair]) for pair in pairs])
 
 
-def row_names(first: pd.DataFrame) -> dict[Any, str]:
+def row_names(first: Frame) -> dict[Any, str]:
     """index -> "opt λ=0.1": the method, what sets it apart from others of its method, and what of
     data and training is not the same in all rows; of more than `MOST_KEYS` keys by the first and a
     number."""
@@ -395,7 +395,7 @@ def row_names(first: pd.DataFrame) -> dict[Any, str]:
     return names
 
 
-def settings_of(run: pd.Series) -> dict[str, Any]:
+def settings_of(run: Frame) -> dict[str, Any]:
     """{"method.lam": 0.1, …}: all that can change a number but the seed, and the data's bytes.
 
     Numbers are floats (0 is 0.0), lists text. A key that the run does not have, because it is older

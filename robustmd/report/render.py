@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from importlib import resources
 from typing import Any
 
-import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.box import SIMPLE_HEAD
@@ -19,6 +18,7 @@ from robustmd.errors import printable
 from robustmd.report import statistics, tables
 from robustmd.report.numbers import Study, differing, some_text, value_of
 from robustmd.report.tables import WARNED, Table
+from robustmd.runs.records import Frame
 
 _MARKDOWN = {"best": "**{}**", "second": "<u>{}</u>", "broken": "**{}**"}
 _LATEX_MARKS = {"best": r"\textbf{%s}", "second": r"\underline{%s}"}
@@ -63,7 +63,7 @@ def cells(table: Table) -> Iterator[list[tuple[str, str, str]]]:
         yield line
 
 
-def to_csv(table: pd.DataFrame) -> str:
+def to_csv(table: Frame) -> str:
     """One line for each row, with every digit; an empty field is a number that does not exist."""
     words = table.map(lambda value: printable(value) if isinstance(value, str) else value)
     return words.rename(columns=printable).to_csv(index=False, lineterminator="\n")

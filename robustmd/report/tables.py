@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from robustmd.metrics import tenth
@@ -28,6 +27,7 @@ from robustmd.report.numbers import (
     value_of,
 )
 from robustmd.runs import rerun
+from robustmd.runs.records import Frame
 from robustmd.runs.run import constant_of
 from robustmd.runs.untrusted import Unreadable
 
@@ -62,14 +62,15 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class Table:
-    """`raw` is empty where there is no CSV file. `marks`: {(row, column of `shown`): "best",
+    """`raw` is empty where there is no CSV file; `file`: the name of its files, without ending.
+    `marks`: {(row, column of `shown`): "best",
     "second" or "broken"}. `texts`: columns of `shown` that are no numbers, beside the first;
     `code`: those of them that are commands. `alarms` stand above all else, `warnings` and `notes`
     below; rows from `published` on are printed elsewhere."""
 
     title: str
-    raw: pd.DataFrame
-    shown: pd.DataFrame
+    raw: Frame
+    shown: Frame
     caption: str = ""
     marks: Mapping[tuple[int, str], str] = field(default_factory=dict)
     texts: Sequence[str] = ()
@@ -78,6 +79,7 @@ class Table:
     warnings: Sequence[str] = ()
     notes: Sequence[str] = ()
     published: int = 10**9
+    file: str = ""
 
 
 def decimals(metric: Metric, value: float) -> int:
@@ -225,6 +227,7 @@ def results(study: Study, about: str = "") -> Table:
         warnings=by_line(said),
         notes=by_line(notes),
         published=len(mean),
+        file="table",
     )
 
 
@@ -253,7 +256,7 @@ def best_and_second(printed: Sequence[str], better: str) -> Iterable[tuple[int, 
         yield from ((place, marks[x]) for place, x in enumerate(values) if x in marks)
 
 
-def worst_domains(study: Study, rows: Sequence[str]) -> pd.DataFrame:
+def worst_domains(study: Study, rows: Sequence[str]) -> Frame:
     """Of each row the domain that is the worst in most of its runs, of equals the first seed's:
     "rotate_90_sigma_76 (2 of 3)"; the name alone where there is one run."""
     found = []
@@ -265,7 +268,7 @@ def worst_domains(study: Study, rows: Sequence[str]) -> pd.DataFrame:
         ((name, count),) = counts.most_common(1)
         beside = "" if len(runs) == 1 else f" ({count} of {len(runs)})"
         found.append({"name": name, "runs": count, "text": f"{name}{beside}"})
-    return pd.DataFrame(found, rows)
+    return pd.DataFrame(found, [*rows])
 
 
 def published_rows(study: Study) -> dict[str, list[str]]:
@@ -339,7 +342,7 @@ def lines_of(summary: Mapping[str, Any], kind: str) -> list[str]:
     return lines if more <= 0 else [*lines[:MOST_LINES], f"and {more:,} more {kind}"]
 
 
-def said_by(runs: pd.DataFrame, kind: str) -> list[str]:
+def said_by(runs: Frame, kind: str) -> list[str]:
     """ "nearly all weight on svhn (3 of 5 runs)": each text once, in order of first appearance."""
     counts = Counter(line for summary in runs["summary"] for line in lines_of(summary, kind))
     return [f"{line} ({count} of {count_text(runs)})" for line, count in counts.items()]
@@ -365,7 +368,7 @@ def row_warnings(study: Study, row: str) -> list[str]:
     return [*said_by(runs, "warnings"), *lost, *constant, *extra]
 
 
-def unfinished_of(study: Study, runs: pd.DataFrame) -> pd.DataFrame:
+def unfinished_of(study: Study, runs: Frame) -> Frame:
     """Runs of the same configuration that are not in the row; one that cannot be read has its
     folder alone."""
     lost = study.unfinished
@@ -435,10 +438,10 @@ def differences(study: Study, how: str = ALIKE) -> Table | None:
         "Training loss: smaller is better; accuracy: larger."
     )
     name = f"paired differences to {baseline}"
-    return Table(name, raw, shown, caption, texts=["quantity", "verdict"])
+    return Table(name, raw, shown, caption, texts=["quantity", "verdict"], file="paired")
 
 
-def verdict_texts(found: pd.DataFrame) -> list[str]:
+def verdict_texts(found: Frame) -> list[str]:
     """The word, and why it is "undecided" where the numbers alone would say "equivalent"."""
     return [
         f"{one.verdict}: resolution is {one.resolution:.3g} points" if one.coarse else one.verdict
@@ -446,7 +449,7 @@ def verdict_texts(found: pd.DataFrame) -> list[str]:
     ]
 
 
-def comparisons(study: Study) -> pd.DataFrame:
+def comparisons(study: Study) -> Frame:
     """The lines of `differences`, with the quantity's `name`, whether it is the `price`, what is
     `better`, and the `resolution`."""
     score, lines = study.accuracy, []
@@ -540,12 +543,12 @@ def regret(study: Study) -> Table | None:
         f"({NOTHING}: none is proved for this rule). It holds for every run whatever the losses "
         "were, so a run above it is a mistake in the software."
     )
-    marks = {(place, "holds"): "broken" for place in np.flatnonzero(raw["holds"] == "NO")}
+    marks = {(i, "holds"): "broken" for i, word in enumerate(raw["holds"]) if word == "NO"}
     name = "regret of the adversary"
-    return Table(name, raw, shown, caption, marks, texts=["holds"], alarms=alarms)
+    return Table(name, raw, shown, caption, marks, texts=["holds"], alarms=alarms, file="regret")
 
 
-def regrets(study: Study) -> pd.DataFrame:
+def regrets(study: Study) -> Frame:
     """A line for each run that recorded its regret: `measured` and `bound` per update (NaN: none is
     proved), `mu`, its μ_obs; `is_broken`: it is above its bound."""
     lines = []
@@ -553,7 +556,7 @@ def regrets(study: Study) -> pd.DataFrame:
         recorded = one["summary"].get("regret")
         found = recorded if isinstance(recorded, dict) else {}
         keys = [key for key in ("measured", "bound", "mu") if key != "bound" or found.get(key)]
-        if all(type(x := found.get(key)) in (int, float) and math.isfinite(x) for key in keys):
+        if all(type(found.get(key)) in (int, float) and math.isfinite(found[key]) for key in keys):
             numbers = {key: found.get(key) for key in ("measured", "bound", "mu")}
             lines.append({"run": run, "row": one["row"], "seed": one["seed"], **numbers})
     frame = pd.DataFrame(lines, columns=["run", "row", "seed", "measured", "bound", "mu"])
@@ -629,7 +632,7 @@ def missing(study: Study) -> Table | None:
     return Table("missing runs", pd.DataFrame(), shown, texts=texts, code=["command"])
 
 
-def lost_label(study: Study, run: pd.Series) -> str:
+def lost_label(study: Study, run: Frame) -> str:
     """Of a run without a row: its method, and what sets it apart from the rows of it."""
     settings = settings_of(run)
     alike = study.rows[study.rows["label"] == run["label"]]
@@ -637,14 +640,14 @@ def lost_label(study: Study, run: pd.Series) -> str:
     return f"{run['label']} {describe(settings, keys)}".strip()
 
 
-def again(label: str, lost: Any, source: pd.Series, seed: int) -> dict[str, str]:
+def again(label: str, lost: Any, source: Frame, seed: int) -> dict[str, str]:
     """The line of one run that is to be run again; with force=true where it says that it is
     finished."""
     command = command_for(source, [seed], force=lost.status == "finished")
     return {"row": label, "seeds": str(seed), "reason": lost.reason, "command": command}
 
 
-def command_for(run: pd.Series, seeds: Sequence[int], *, force: bool = False) -> str:
+def command_for(run: Frame, seeds: Sequence[int], *, force: bool = False) -> str:
     """ "robustmd train -m data=digits method=opt seed=3,4", or why there is none.
 
     From the overrides that the run wrote down; where it wrote none, every setting of its
@@ -672,7 +675,8 @@ def further(study: Study) -> Table | None:
                 continue
             metric, n = own[name], len(values)
             first = {"method": row, "n": n, "metric": name, "unit": metric.unit}
-            numbers, texts = {}, {}
+            numbers: dict[str, float] = {}
+            texts: dict[str, str] = {}
             for where in [*study.domains, "worst"]:
                 whole = values[where].mean(skipna=False)
                 half = statistics.spread(values[where].std(), n, study.spread)
@@ -689,8 +693,8 @@ def further(study: Study) -> Table | None:
         f"mean ± {statistics.SPREADS[study.spread]}; WORST: the worst domain within each run. "
         f"Every value is of {study.rule.words}."
     )
-    texts = ["metric", "unit"]
-    return Table("further metrics", pd.DataFrame(raw), pd.DataFrame(shown), caption, texts=texts)
+    both = pd.DataFrame(raw), pd.DataFrame(shown)
+    return Table("further metrics", *both, caption, texts=["metric", "unit"], file="metrics")
 
 
 def settings(study: Study) -> Table:
@@ -708,7 +712,7 @@ def settings(study: Study) -> Table:
     return Table("settings that differ", pd.DataFrame(), shown, texts=[*shown])
 
 
-def runs_csv(study: Study) -> pd.DataFrame:
+def runs_csv(study: Study) -> Frame:
     """From a mean back to metrics.csv: one line for each run, the values that the mean is of, and
     the iterations whose measurements they are."""
     names = quantities(study)
@@ -731,7 +735,7 @@ def runs_csv(study: Study) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def domains_csv(study: Study) -> pd.DataFrame:
+def domains_csv(study: Study) -> Frame:
     """Losses and accuracies [percent] of each domain; `worst_in`: in how many runs it has the
     lowest test accuracy, or largest loss; `weight_mean`: of p_k after the last update, over the
     runs that recorded it. Unseen domains come last, named as such."""
@@ -759,7 +763,7 @@ def domains_csv(study: Study) -> pd.DataFrame:
     return pd.DataFrame(lines).astype({"worst_in": "Int64"})
 
 
-def mean_weights(runs: pd.DataFrame) -> Mapping[str, float]:
+def mean_weights(runs: Frame) -> Mapping[str, float]:
     """domain -> mean over runs of its weight after the last update, as far as summary.json has
     finite numbers."""
     recorded = [one.get("weights") for one in runs["summary"]]
@@ -773,7 +777,7 @@ def mean_weights(runs: pd.DataFrame) -> Mapping[str, float]:
 
 def run_entries(study: Study) -> Table:
     """One line for each run directory, those that are in no row at the end."""
-    labels = {}
+    labels: dict[str, str] = {}
     for row, runs in study.runs.groupby("row", sort=False):
         labels |= dict.fromkeys(unfinished_of(study, runs).index, row)
     runs = pd.concat([study.runs, study.unfinished, study.twice])

@@ -17,7 +17,7 @@ from robustmd.report.numbers import Rule, Study, studies
 from robustmd.report.tables import WARNED, Table
 from robustmd.runs import files
 from robustmd.runs.files import write_atomically
-from robustmd.runs.records import Records, read_records
+from robustmd.runs.records import Frame, Records, read_records
 
 if TYPE_CHECKING:
     from robustmd.report.figures import Drawing
@@ -36,22 +36,21 @@ class Section:
     study: Study
     results: Table
     parts: dict[str, list[Table]]
-    csv: dict[str, pd.DataFrame]
+    csv: dict[str, Frame]
     answer: str = ""  # of the static front
     figures: list["Drawing"] = field(default_factory=list)
 
     @property
     def texts(self) -> dict[str, list[Table]]:
         """{file: the tables in it}, in Markdown and LaTeX."""
-        by_title = {tables_[0].title.partition(" ")[0]: tables_ for tables_ in self.parts.values()}
         found = {"table.md": [self.results], "table.tex": [self.results]}
-        for file, title in (("paired.md", "paired"), ("regret.md", "regret")):
-            found |= {file: by_title[title]} if title in by_title else {}
-        if "Further metrics" in self.parts:
-            found |= dict.fromkeys(("metrics.md", "metrics.tex"), self.parts["Further metrics"])
-        if "The fair protocol" in self.parts:
-            found |= {"fair.md": self.parts["The fair protocol"]}
-            found |= {"fair.tex": self.parts["The fair protocol"][:2]}
+        for title, shown in self.parts.items():
+            if title == "The fair protocol":
+                found |= {"fair.md": shown, "fair.tex": shown[:2]}
+            elif shown[0].file:
+                found[f"{shown[0].file}.md"] = shown
+        if "metrics.md" in found:
+            found["metrics.tex"] = found["metrics.md"]
         return found
 
     @property
@@ -103,35 +102,34 @@ def make_section(study: Study, columns: Sequence[str] = ()) -> Section:
     none: all."""
     results = tables.results(study)
     if columns:
-        shown = results.shown
-        names = [c for c in shown if c in ("method", "n", "cfg") or c.rpartition(" ")[0] in columns]
-        results = replace(results, shown=shown[names])
-    paired, contest = tables.differences(study), fair.fair(study)
-    missing, further, regret = tables.missing(study), tables.further(study), tables.regret(study)
-    compute = tables.compute(study)
-    parts = {
-        f"Paired differences to {study.baseline}": [paired],
-        "The fair protocol": contest.tables if contest else [],
-        "Missing": [missing],
-        "Further metrics": [further],
-        "Regret of the adversary": [regret],
-        "Compute": [compute],
+        kept = {"method", "n", "cfg"}
+        names = [c for c in results.shown if c in kept or c.rpartition(" ")[0] in columns]
+        results = replace(results, shown=results.shown[names])
+    contest, found = fair.fair(study), front.front(study)
+    parts: dict[str, list[Table | None]] = {
+        f"Paired differences to {study.baseline}": [tables.differences(study)],
+        "The fair protocol": [*contest.tables] if contest else [],
+        "Missing": [tables.missing(study)],
+        "Further metrics": [tables.further(study)],
+        "Regret of the adversary": [tables.regret(study)],
+        "Compute": [tables.compute(study)],
     }
-    parts = {title: [t for t in found if t is not None] for title, found in parts.items()}
-    csv = {"table.csv": results.raw, "runs.csv": tables.runs_csv(study), "compute.csv": compute.raw}
-    of_tables = {"paired.csv": paired, "regret.csv": regret, "metrics.csv": further}
-    csv |= {name: table.raw for name, table in of_tables.items() if table is not None}
+    shown = {title: [one for one in part if one is not None] for title, part in parts.items()}
+    shown = {title: part for title, part in shown.items() if part}
+    csv = {"table.csv": results.raw, "runs.csv": tables.runs_csv(study)}
+    csv["compute.csv"] = shown["Compute"][0].raw
+    for title, (first, *_) in shown.items():
+        if first.file and title != "The fair protocol":
+            csv[f"{first.file}.csv"] = first.raw
     if study.is_many:
         csv["domains.csv"] = tables.domains_csv(study)
     if contest is not None:
         csv |= {"fair.csv": contest.results.raw, "fair_runs.csv": fair.runs_csv(contest)}
         if contest.paired is not None:
             csv["fair_paired.csv"] = contest.paired.raw
-    found = front.front(study)
     if found is not None:
         csv["static_front.csv"] = found.csv
-    answer = found.answer if found else ""
-    return Section(study, results, {title: t for title, t in parts.items() if t}, csv, answer)
+    return Section(study, results, shown, csv, found.answer if found else "")
 
 
 def make_report(
@@ -189,7 +187,7 @@ def _asked(records: Records, data: str | None, experiment: str | None) -> Record
 def _nothing(
     records: Records,
     asked: Records,
-    left_out: pd.DataFrame,
+    left_out: Frame,
     outputs: Path,
     data: str | None,
     experiment: str | None,
@@ -247,9 +245,7 @@ def write_report(
     return replace(report, files=[report.page, report.html, *written])
 
 
-def _write_tables(
-    folder: Path, csv: dict[str, pd.DataFrame], texts: dict[str, list[Table]]
-) -> list[Path]:
+def _write_tables(folder: Path, csv: dict[str, Frame], texts: dict[str, list[Table]]) -> list[Path]:
     formats = {"md": render.to_markdown, "tex": render.to_latex}
     found = [write(folder / name, render.to_csv(raw)) for name, raw in csv.items()]
     for name, shown in texts.items():

@@ -16,6 +16,8 @@ from robustmd.runs.untrusted import Unreadable, read_table
 
 FACTS = ["data", "domains", "unseen", "loss", "method", "domain", "seed", "status", "device"]
 FACTS += ["experiment", "label", "config", "summary", "environment", "seconds"]
+Frame = Any  # a DataFrame whose cells are objects, of which pandas' types say nothing
+AGGREGATES = ("worst", "worst_tenth", "mean", "adjusted")  # names of columns beside the domains
 LONG = ["run", "split", "iteration", "domain", "metric", "value"]
 
 
@@ -29,16 +31,16 @@ class Records:
     """
 
     outputs: Path
-    runs: pd.DataFrame
-    measurements: pd.DataFrame
-    remarks: pd.DataFrame
+    runs: Frame
+    measurements: Frame
+    remarks: Frame
 
 
 def read_records(outputs: Path) -> Records:
     """Those of every run below the folder. Raises `UserError` where it is no folder."""
     found = collect(outputs)
     lines = [_facts(run, run.place) for run in found.runs]
-    remarks = []
+    remarks: list[dict[str, str | None]] = []
     for problem in found.problems:
         place = problem.path.relative_to(found.outputs).as_posix()
         if problem.scope == "run":
@@ -62,7 +64,16 @@ def _facts(run: Run | None, place: str) -> dict[str, Any]:
     if run is None:
         return line
     facts = {name: getattr(run, name) for name in FACTS if name != "loss"}
+    for name in ("domains", "unseen"):
+        facts[name] = tuple(map(domain_name, facts[name]))
+    facts["domain"] = None if run.domain is None else domain_name(run.domain)
     return line | facts | {"loss": run.loss_name}
+
+
+def domain_name(name: str) -> str:
+    """The domain's, set apart from a column over all domains: "worst (domain)"."""
+    is_taken = name in AGGREGATES or name.startswith("unseen_")
+    return f"{name} (domain)" if is_taken else name
 
 
 def _measurements(run: Run) -> list[pd.DataFrame]:
@@ -75,7 +86,7 @@ def _measurements(run: Run) -> list[pd.DataFrame]:
                     "run": run.place,
                     "split": split,
                     "iteration": np.repeat(series.iterations, len(domains)),
-                    "domain": np.tile(np.array(domains, object), count),
+                    "domain": np.tile(np.array([*map(domain_name, domains)], object), count),
                     "metric": metric,
                     "value": series.values(metric).ravel().astype(float),
                 }
@@ -88,7 +99,8 @@ def _measurements(run: Run) -> list[pd.DataFrame]:
         return found
     more = more.drop_duplicates(["iteration", "split", "domain", "metric"], keep="last")
     known = more["domain"].isin(run.measured) & ~more["metric"].isin(["loss", "accuracy"])
-    return [*found, more[known].assign(run=run.place)[LONG]]
+    own = more[known].assign(run=run.place, domain=more["domain"].map(domain_name))
+    return [*found, own[LONG]]
 
 
 def read_weights(outputs: Path, run: pd.Series) -> pd.DataFrame:
@@ -100,6 +112,7 @@ def read_weights(outputs: Path, run: pd.Series) -> pd.DataFrame:
     except Unreadable:
         rows = []
     frame = pd.DataFrame(rows, columns=[*columns])
+    frame["domain"] = frame["domain"].map(domain_name)
     sound = frame[frame["domain"].isin(domains) & np.isfinite(frame["weight"].astype(float))]
     last = sound.drop_duplicates(["iteration", "domain"], keep="last")
     table = last.pivot(index="iteration", columns="domain", values="weight")

@@ -95,3 +95,13 @@ def test_configurations_of_a_method_are_counted_unfinished_ones_too(outputs, stu
     outputs.run("opt", settings={"lam": 9.0}, folder="9", extra={"status": "diverged"})
     counts = study_of().rows["configurations"]
     assert [*counts.items()] == [("even", 1), ("opt λ=0.1", 3), ("opt λ=1", 3)]
+
+
+def test_a_domain_called_worst_shares_no_column_with_the_worst_domain(outputs, written, csv_rows):
+    test = {"worst": (0.5, 90.0), "mean": (0.5, 70.0), "a": (0.5, 80.0)}
+    outputs.run("even", train=test, test=test)
+    (row,) = csv_rows(written().out / "toy" / "table.csv")
+    found = [float(row[f"{name}_test_accuracy_mean"]) for name in ("worst", "mean", "a")]
+    assert found == [70.0, 80.0, 80.0]
+    named = [float(row[f"{name} (domain)_test_accuracy_mean"]) for name in ("worst", "mean")]
+    assert named == [90.0, 70.0]
