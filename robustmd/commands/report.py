@@ -3,8 +3,9 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from robustmd.commands import add_out, add_outputs, make_parser
+from robustmd.commands import add_out, make_parser
 
 EPILOG = """\
 writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
@@ -16,6 +17,7 @@ and what is missing with the command that would run it. What the numbers mean: d
 
 examples:
   robustmd report outputs --out report
+  robustmd report outputs theirs/outputs --no-figures
   robustmd report outputs --data digits --spread ci95
   robustmd report outputs --experiment demo --select final
   robustmd report outputs --baseline erm
@@ -27,7 +29,13 @@ SPREADS = ("std", "sem", "ci95")
 
 def parser() -> argparse.ArgumentParser:
     parser = make_parser("report", EPILOG)
-    add_outputs(parser)
+    parser.add_argument(
+        "outputs",
+        type=Path,
+        nargs="*",
+        default=[Path("outputs")],
+        help="folders with the runs, which make one report (default: outputs)",
+    )
     add_out(parser)
     parser.add_argument("--data", metavar="NAME", help="report on this data set only")
     parser.add_argument(

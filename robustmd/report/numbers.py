@@ -98,7 +98,7 @@ class Rule:
         return measured[((keys["iteration"] == chosen) & has_last).to_numpy()]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
     """All runs on the same domains of one data set: one table, one folder of the report.
 

@@ -133,7 +133,7 @@ def make_section(study: Study, columns: Sequence[str] = ()) -> Section:
 
 
 def make_report(
-    outputs: Path,
+    outputs: Path | Sequence[Path],
     out: Path,
     data: str | None = None,
     experiment: str | None = None,
@@ -145,11 +145,13 @@ def make_report(
 ) -> Report:
     """All numbers of a report; writes nothing. Raises `UserError` without a finished run, or
     without one of `baseline`."""
-    records = read_records(outputs)
+    folders = [outputs] if isinstance(outputs, Path) else outputs
+    records = read_records(*folders)
     asked = _asked(records, data, experiment)
     found, left_out = studies(asked, rule or Rule(), spread, baseline)
     if not found:
-        raise UserError(_nothing(records, asked, left_out, outputs, data, experiment))
+        named = ", ".join(map(str, folders))
+        raise UserError(_nothing(records, asked, left_out, named, data, experiment))
     methods = sorted({method for study in found for method in study.runs["method"]})
     if baseline is not None and baseline not in methods:
         raise UserError(
@@ -158,8 +160,8 @@ def make_report(
         )
     apart = front.leave_one_out(found)
     # the folders of the report may lie in outputs and are no runs that were passed over
-    folders = [study.folder for study in found] + [folder for _, folder, _ in apart]
-    own = {out.resolve(), *(out.resolve() / folder for folder in folders)}
+    names = [study.folder for study in found] + [name for _, name, _ in apart]
+    own = {out.resolve(), *(out.resolve() / name for name in names)}
     remarks = asked.remarks
     is_own = remarks["path"].map(lambda path: records.outputs / path in own).astype(bool)
     remarks = remarks[~is_own | (remarks["scope"] != "directory")].assign(
@@ -188,7 +190,7 @@ def _nothing(
     records: Records,
     asked: Records,
     left_out: Frame,
-    outputs: Path,
+    outputs: str,
     data: str | None,
     experiment: str | None,
 ) -> str:
@@ -214,7 +216,7 @@ def _nothing(
 
 
 def write_report(
-    outputs: Path,
+    outputs: Path | Sequence[Path],
     out: Path,
     data: str | None = None,
     experiment: str | None = None,
@@ -225,6 +227,8 @@ def write_report(
     """Writes `<out>/README.md`, `<out>/index.html` and, for each data set, `<out>/<data>/` with the
     tables, the values of every run and, with `draw`, every figure that the runs allow. Each file is
     replaced whole; nothing else in `out` is touched. `options` are `make_report`'s.
+
+    Several folders of runs, as of two people, make one report.
 
     Raises `UserError`: no finished run in `outputs`, none of `baseline`, or `out` cannot be
     written.

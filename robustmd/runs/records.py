@@ -1,7 +1,8 @@
-"""All runs below a folder as two tables: one line for each run, one for each measured number."""
+"""All runs below folders as two tables: one line for each run, one for each measured number."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ LONG = ["run", "split", "iteration", "domain", "metric", "value"]
 
 @dataclass(frozen=True)
 class Records:
-    """`runs`, by their path below `outputs`: `FACTS`, as far as a run's files give them, `reason`
-    ("" where its numbers may be used) and `parent`, its folder.
+    """`runs`, by their path below `outputs`, the folder of all: `FACTS`, as far as a run's files
+    give them, `reason` ("" where its numbers may be used) and `parent`, its folder.
 
     `measurements` of those runs: loss, accuracy, how many examples they are of, and what else was
     measured; rows that are not whole are left out. `remarks`: what else is to be said of a path.
@@ -36,13 +37,16 @@ class Records:
     remarks: Frame
 
 
-def read_records(outputs: Path) -> Records:
-    """Those of every run below the folder. Raises `UserError` where it is no folder."""
-    found = collect(outputs)
-    lines = [_facts(run, run.place) for run in found.runs]
+def read_records(*folders: Path) -> Records:
+    """Those of every run below the folders. Raises `UserError` where one is no folder."""
+    collections = [collect(folder) for folder in folders]
+    root = Path(os.path.commonpath([one.outputs for one in collections]))
+    found = {run.path.relative_to(root).as_posix(): run for c in collections for run in c.runs}
+    lines = [_facts(run, place) for place, run in found.items()]
     remarks: list[dict[str, str | None]] = []
-    for problem in found.problems:
-        place = problem.path.relative_to(found.outputs).as_posix()
+    problems = {(one.path, one.reason): one for c in collections for one in c.problems}
+    for problem in problems.values():
+        place = problem.path.relative_to(root).as_posix()
         if problem.scope == "run":
             lines.append(_facts(problem.run, place) | {"reason": problem.reason})
         else:
@@ -50,9 +54,9 @@ def read_records(outputs: Path) -> Records:
             remarks[-1]["data"] = problem.run.data if problem.run else None
             remarks[-1]["experiment"] = problem.run.experiment if problem.run else None
     runs = pd.DataFrame(lines, columns=["run", "parent", "reason", *FACTS], dtype=object)
-    measured = [frame for run in found.runs for frame in _measurements(run)]
+    measured = [frame for place, run in found.items() for frame in _measurements(run, place)]
     return Records(
-        found.outputs,
+        root,
         runs.set_index("run", drop=False).sort_index(),
         pd.concat(measured or [pd.DataFrame(columns=LONG)]),
         pd.DataFrame(remarks, columns=["path", "scope", "reason", "data", "experiment"]),
@@ -76,14 +80,14 @@ def domain_name(name: str) -> str:
     return f"{name} (domain)" if is_taken else name
 
 
-def _measurements(run: Run) -> list[pd.DataFrame]:
+def _measurements(run: Run, place: str) -> list[pd.DataFrame]:
     found = []
     for domains, history in ((run.domains, run.history), (run.unseen, run.unseen_history)):
         for split, series in history.items():
             count = len(series.iterations)
             for metric in ("loss", "accuracy", "examples"):
                 columns = {
-                    "run": run.place,
+                    "run": place,
                     "split": split,
                     "iteration": np.repeat(series.iterations, len(domains)),
                     "domain": np.tile(np.array([*map(domain_name, domains)], object), count),
@@ -99,7 +103,7 @@ def _measurements(run: Run) -> list[pd.DataFrame]:
         return found
     more = more.drop_duplicates(["iteration", "split", "domain", "metric"], keep="last")
     known = more["domain"].isin(run.measured) & ~more["metric"].isin(["loss", "accuracy"])
-    own = more[known].assign(run=run.place, domain=more["domain"].map(domain_name))
+    own = more[known].assign(run=place, domain=more["domain"].map(domain_name))
     return [*found, own[LONG]]
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import summary_text
+from conftest import OutputsBuilder, summary_text
 
 from robustmd.cli import main
 from robustmd.errors import UserError
@@ -239,3 +239,27 @@ def test_the_page_names_the_baseline_and_one_that_is_not_there_is_refused(output
         assert "even" not in text.split("method − erm")[0].split("<body")[-1]
     with pytest.raises(UserError, match="no finished run of it; there are runs of: erm, opt"):
         written(baseline="even")
+
+
+def test_the_seeds_of_two_people_are_one_table(outputs, tmp_path, by_method):
+    other = OutputsBuilder(tmp_path / "theirs")
+    for seed in (0, 1):
+        outputs.run("even", seed)
+        other.run("even", seed + 1)
+    folders = [outputs.root, other.root]
+    result = write_report(folders, tmp_path / "report", draw=False)
+    row = by_method(result.out / "toy" / "table.csv")["even"]
+    assert (row["n"], row["seeds"]) == ("3", "0 1 2")
+    (twice,) = result.left_out.shown["path"]
+    assert twice == "theirs/toy/even/00000000/seed=1"
+
+
+def test_columns_for_a_paper_leave_the_csv_files_as_they_are(outputs, tmp_path, by_method):
+    outputs.run("even", 0)
+    out = tmp_path / "report"
+    command = ["report", str(outputs.root), "--out", str(out), "--no-figures"]
+    assert main([*command, "--columns", "worst"]) == 0
+    head = (out / "toy" / "table.md").read_text("utf-8").partition("| method")[2].splitlines()[0]
+    assert head == " | worst acc_te | n | cfg | worst acc_tr | worst loss_tr |"
+    assert "a_test_accuracy_mean" in by_method(out / "toy" / "table.csv")["even"]
+    assert not [*out.rglob("*.png")]
