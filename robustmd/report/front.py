@@ -23,6 +23,7 @@ from robustmd.report.tables import (
     Table,
     compared,
     interval_text,
+    mean_and_spread,
     signed,
     spread_words,
     with_spread,
@@ -92,9 +93,7 @@ class Front:
                 "best_fixed": ("yes" if weights == self.best else "no") if weights else None,
             }
             for name in names:
-                line[f"{'_'.join(name)}_mean"] = values[name].mean()
-                half = statistics.spread(values[name].std(), len(values), study.spread)
-                line[f"{'_'.join(name)}_{study.spread}"] = half
+                line |= mean_and_spread("_".join(name), values[name], study.spread)
             line["difference_to_best"] = one.get("difference")
             lines.append(line | {key: one.get(key) for key in ("ci95_low", "ci95_high", "verdict")})
         return pd.DataFrame(lines)
@@ -209,11 +208,9 @@ def _leave_one_out(
         }
         texts = {"method": names[place]}
         for name in of_all:
-            mean = of_all[name].mean()
-            half = statistics.spread(of_all[name].std(), len(values), kind)
-            head = heads.get(name, f"unseen_mean_test_{score}")
-            line |= {f"{head}_mean": mean, f"{head}_{kind}": half}
-            texts[f"{name or 'mean'} (unseen) {short}"] = with_spread(metric, mean, half)
+            both = mean_and_spread(heads.get(name, f"unseen_mean_test_{score}"), of_all[name], kind)
+            line |= both
+            texts[f"{name or 'mean'} (unseen) {short}"] = with_spread(metric, *both.values())
         raw.append(line)
         shown.append(texts | {"n": str(len(values)), "cfg": str(cfg)})
     measured = f"{metric.name} [{metric.unit}]" if metric.unit else metric.name

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from robustmd.metrics import tenth
@@ -96,6 +97,12 @@ def with_spread(metric: Metric, mean: float, half: float = math.nan) -> str:
         return NOTHING
     places = decimals(metric, mean)
     return f"{mean:.{places}f}" + (f" ± {half:.{places}f}" if math.isfinite(half) else "")
+
+
+def mean_and_spread(name: str, values: Frame, kind: str) -> dict[str, float]:
+    """Of a quantity's values over seeds, by the names of their columns in a CSV file."""
+    half = statistics.spread(values.std(), len(values), kind)
+    return {f"{name}_mean": values.mean(skipna=False), f"{name}_{kind}": half}
 
 
 def signed(metric: Metric, value: float) -> str:
@@ -678,10 +685,10 @@ def further(study: Study) -> Table | None:
             numbers: dict[str, float] = {}
             texts: dict[str, str] = {}
             for where in [*study.domains, "worst"]:
-                whole = values[where].mean(skipna=False)
-                half = statistics.spread(values[where].std(), n, study.spread)
-                numbers |= {f"{where}_mean": whole, f"{where}_{study.spread}": half}
-                texts["WORST" if where == "worst" else where] = with_spread(metric, whole, half)
+                both = mean_and_spread(where, values[where], study.spread)
+                numbers |= both
+                shown_as = "WORST" if where == "worst" else where
+                texts[shown_as] = with_spread(metric, *both.values())
             raw.append(first | numbers)
             kept = ["WORST"] if study.is_many else texts
             shown.append(first | {"n": str(n)} | {where: texts[where] for where in kept})
@@ -693,8 +700,8 @@ def further(study: Study) -> Table | None:
         f"mean ± {statistics.SPREADS[study.spread]}; WORST: the worst domain within each run. "
         f"Every value is of {study.rule.words}."
     )
-    both = pd.DataFrame(raw), pd.DataFrame(shown)
-    return Table("further metrics", *both, caption, texts=["metric", "unit"], file="metrics")
+    frames = pd.DataFrame(raw), pd.DataFrame(shown)
+    return Table("further metrics", *frames, caption, texts=["metric", "unit"], file="metrics")
 
 
 def settings(study: Study) -> Table:
@@ -753,10 +760,8 @@ def domains_csv(study: Study) -> Frame:
         for shown, where in domains:
             line = {"method": row, "domain": shown, "n": len(values)}
             for name in measures:
-                own_values = values.get((where, *name), pd.Series(dtype=float))
-                line[f"{'_'.join(name)}_mean"] = own_values.mean()
-                half = statistics.spread(own_values.std(), len(values), kind)
-                line[f"{'_'.join(name)}_{kind}"] = half
+                own_values = values.get((where, *name), pd.Series(np.nan, values.index))
+                line |= mean_and_spread("_".join(name), own_values, kind)
             line["worst_in"] = counts[shown] if shown == where else None
             line["weight_mean"] = weights.get(shown) if shown == where else None
             lines.append(line)

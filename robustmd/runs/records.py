@@ -18,6 +18,7 @@ from robustmd.runs.untrusted import Unreadable, read_table
 FACTS = ["data", "domains", "unseen", "loss", "method", "domain", "seed", "status", "device"]
 FACTS += ["experiment", "label", "config", "summary", "environment", "seconds"]
 Frame = Any  # a DataFrame whose cells are objects, of which pandas' types say nothing
+MEASURED = ("loss", "accuracy", "examples")  # of metrics.csv
 AGGREGATES = ("worst", "worst_tenth", "mean", "adjusted")  # names of columns beside the domains
 LONG = ["run", "split", "iteration", "domain", "metric", "value"]
 
@@ -77,7 +78,8 @@ def _facts(run: Run | None, place: str) -> dict[str, Any]:
 def domain_name(name: str) -> str:
     """The domain's, set apart from a column over all domains: "worst (domain)"."""
     is_taken = name in AGGREGATES or name.startswith("unseen_")
-    return f"{name} (domain)" if is_taken else name
+    # and a name that looks like it, so that no two become one
+    return f"{name} (domain)" if is_taken or name.endswith(" (domain)") else name
 
 
 def _measurements(run: Run, place: str) -> list[pd.DataFrame]:
@@ -85,7 +87,7 @@ def _measurements(run: Run, place: str) -> list[pd.DataFrame]:
     for domains, history in ((run.domains, run.history), (run.unseen, run.unseen_history)):
         for split, series in history.items():
             count = len(series.iterations)
-            for metric in ("loss", "accuracy", "examples"):
+            for metric in MEASURED:
                 columns = {
                     "run": place,
                     "split": split,
@@ -102,7 +104,7 @@ def _measurements(run: Run, place: str) -> list[pd.DataFrame]:
     except Unreadable:
         return found
     more = more.drop_duplicates(["iteration", "split", "domain", "metric"], keep="last")
-    known = more["domain"].isin(run.measured) & ~more["metric"].isin(["loss", "accuracy"])
+    known = more["domain"].isin(run.measured) & ~more["metric"].isin(MEASURED)
     own = more[known].assign(run=place, domain=more["domain"].map(domain_name))
     return [*found, own[LONG]]
 
