@@ -645,7 +645,7 @@ def first_words(shown: int, rows: int) -> str:
 def paired_differences(study: Study) -> Drawing | None:
     """Left the worst test accuracy (or loss), right the price; the gray strip is what counts as
     equivalent."""
-    every = tables.comparisons(study)
+    every = study.comparisons
     if every.empty:
         return None
     of_test = ("worst", "test", study.accuracy)

@@ -13,6 +13,7 @@ from robustmd.report import statistics
 from robustmd.report.numbers import (
     MOST_NAMED,
     Study,
+    compared,
     domains_text,
     folder_name,
     ground,
@@ -21,7 +22,6 @@ from robustmd.report.numbers import (
 )
 from robustmd.report.tables import (
     Table,
-    compared,
     interval_text,
     mean_and_spread,
     signed,

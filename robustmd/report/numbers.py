@@ -21,6 +21,7 @@ from robustmd.config.paths import names_weights
 from robustmd.config.settings import OPTIONS, SECTIONS
 from robustmd.metrics import REDUCERS, BestBy
 from robustmd.registry import METHODS, METRICS, Metric, baselines
+from robustmd.report import statistics
 from robustmd.runs.records import Frame, Records, read_weights
 from robustmd.runs.run import CROSS_ENTROPY, LossName
 
@@ -262,6 +263,33 @@ class Study:
         return {row: other for row, other in pairs.items() if other not in (None, row)}
 
     @cached_property
+    def comparisons(self) -> Frame:
+        """Every mixture against its reference, see `tables.differences`, with the quantity's
+        `name`, whether it is the `price`, what is `better`, and the `resolution`; empty where there
+        is none."""
+        score, lines = self.accuracy, []
+        split_words = {"train": "training", "test": "test"}
+        for row, reference in self.references.items():
+            theirs = self.values.loc[reference]
+            seeds = self.values.loc[row].index.intersection(theirs.index)
+            if seeds.empty:
+                continue
+            price = ("mean", "test", score)
+            words = f"mean test {score}"
+            if not self.is_many:
+                of_each = theirs.loc[seeds, [(name, "test", score) for name in self.domains]].mean()
+                smaller = self.metrics[score].better == "smaller"
+                price = of_each.idxmin() if smaller else of_each.idxmax()
+                words = f"test {score} on {price[0]}, {self.baseline}'s best domain"
+            for name in (("worst", "train", "loss"), ("worst", "test", score), price):
+                is_price = name is price
+                what = words if is_price else f"worst {split_words[name[1]]} {name[2]}"
+                found = compared(self, row, reference, name)
+                lines.append({**found, "quantity": what, "price": is_price})
+        found = pd.DataFrame(lines)
+        return found if found.empty else statistics.with_verdicts(found)
+
+    @cached_property
     def weights(self) -> dict[str, Frame]:
         """run -> p_t by iteration, of the mixtures."""
         mixtures = self.runs[self.runs["domain"].isna()]
@@ -393,6 +421,28 @@ def row_names(first: Frame) -> dict[Any, str]:
             name += f" … ({1 + alike.index(index)})" if len(alike) > 1 else " …"
         names[index] = name
     return names
+
+
+def compared(study: Study, row: str, reference: str, name: Quantity) -> dict[str, Any]:
+    """One method against another, in one quantity, over the seeds that both have, at least one."""
+    ours, theirs = study.values[name][row].dropna(), study.values[name][reference].dropna()
+    seeds = ours.index.intersection(theirs.index)
+    metric = study.metrics[name[2]]
+    pair = study.runs[study.runs["row"].isin([row, reference]) & study.runs["seed"].isin(seeds)]
+    step = study.resolution(name, pair.index)
+    mean, percent = float(theirs[seeds].mean()), metric.unit == "%"
+    return {
+        "method": row,
+        "reference": reference,
+        "name": name,
+        "unit": "points" if percent else metric.unit,
+        "better": metric.better,
+        **statistics.difference((ours[seeds] - theirs[seeds]).to_numpy(), step),
+        "seeds": " ".join(map(str, seeds)),
+        "reference_mean": mean,
+        "margin": statistics.margin(mean, percent=percent),
+        "resolution": step,
+    }
 
 
 def settings_of(run: Frame) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def link(*parts: str) -> str:
 def verdict(study: Study) -> str:
     """ "Worst test accuracy against even: better: opt (+6.56 points, n = 3); undecided: kl (+0.20
     points, n = 3)." Every method that was compared counts, not the best of them."""
-    baseline, found = study.baseline, tables.comparisons(study)
+    baseline, found = study.baseline, study.comparisons
     if found.empty:
         return (
             f"No verdict: it needs {baseline} and another mixture, trained in the same way, with a "

@@ -407,7 +407,7 @@ def differences(study: Study, how: str = ALIKE) -> Table | None:
     that the baseline does best on (by its mean over these seeds); of many domains, their mean.
     `how`: what the two runs of a pair share, beside their seed.
     """
-    found = comparisons(study)
+    found = study.comparisons
     if found.empty:
         return None
     baseline, metrics = study.baseline, [study.metrics[name[2]] for name in found["name"]]
@@ -454,54 +454,6 @@ def verdict_texts(found: Frame) -> list[str]:
         f"{one.verdict}: resolution is {one.resolution:.3g} points" if one.coarse else one.verdict
         for one in found.itertuples()
     ]
-
-
-def comparisons(study: Study) -> Frame:
-    """The lines of `differences`, with the quantity's `name`, whether it is the `price`, what is
-    `better`, and the `resolution`."""
-    score, lines = study.accuracy, []
-    split_words = {"train": "training", "test": "test"}
-    for row, reference in study.references.items():
-        theirs = study.values.loc[reference]
-        seeds = study.values.loc[row].index.intersection(theirs.index)
-        if seeds.empty:
-            continue
-        price = ("mean", "test", score)
-        words = f"mean test {score}"
-        if not study.is_many:
-            of_each = theirs.loc[seeds, [(name, "test", score) for name in study.domains]].mean()
-            smaller = study.metrics[score].better == "smaller"
-            price = of_each.idxmin() if smaller else of_each.idxmax()
-            words = f"test {score} on {price[0]}, {study.baseline}'s best domain"
-        for name in (("worst", "train", "loss"), ("worst", "test", score), price):
-            is_price = name is price
-            what = words if is_price else f"worst {split_words[name[1]]} {name[2]}"
-            found = compared(study, row, reference, name)
-            lines.append({**found, "quantity": what, "price": is_price})
-    found = pd.DataFrame(lines)
-    return found if found.empty else statistics.with_verdicts(found)
-
-
-def compared(study: Study, row: str, reference: str, name: Quantity) -> dict[str, Any]:
-    """One method against another, in one quantity, over the seeds that both have, at least one."""
-    ours, theirs = study.values[name][row].dropna(), study.values[name][reference].dropna()
-    seeds = ours.index.intersection(theirs.index)
-    metric = study.metrics[name[2]]
-    pair = study.runs[study.runs["row"].isin([row, reference]) & study.runs["seed"].isin(seeds)]
-    step = study.resolution(name, pair.index)
-    mean, percent = float(theirs[seeds].mean()), metric.unit == "%"
-    return {
-        "method": row,
-        "reference": reference,
-        "name": name,
-        "unit": "points" if percent else metric.unit,
-        "better": metric.better,
-        **statistics.difference((ours[seeds] - theirs[seeds]).to_numpy(), step),
-        "seeds": " ".join(map(str, seeds)),
-        "reference_mean": mean,
-        "margin": statistics.margin(mean, percent=percent),
-        "resolution": step,
-    }
 
 
 def regret(study: Study) -> Table | None:

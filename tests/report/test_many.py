@@ -9,7 +9,7 @@ from conftest import OutputsBuilder, summary_text
 from robustmd.report.figures import draw_all
 from robustmd.report.numbers import MOST_NAMED, Rule
 from robustmd.report.render import to_markdown
-from robustmd.report.tables import comparisons, results, row_warnings
+from robustmd.report.tables import results, row_warnings
 from robustmd.report.write import write_report
 
 K = 40
@@ -138,7 +138,7 @@ def test_worst_tenth_and_mean_of_forty(made):
 
 
 def test_the_price_is_the_mean_over_the_domains(made):
-    found = comparisons(made.sections[0].study)
+    found = made.sections[0].study.comparisons
     (price,) = found[found["price"]].itertuples()
     assert price.quantity == "mean test accuracy"
     means = [np.mean(list(accuracies("opt", seed).values())) - 20.5 for seed in range(3)]

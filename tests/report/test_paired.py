@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 from robustmd.registry import METHODS, METRICS
-from robustmd.report.tables import comparisons, differences, results, signed, with_spread
+from robustmd.report.tables import differences, results, signed, with_spread
 
 ACCURACY, LOSS = METRICS["accuracy"], METRICS["loss"]
 WORST_LOSS = ("worst", "train", "loss")
@@ -19,7 +19,7 @@ def compared(study_of):
 
     def made(**options):
         study = study_of(**options)
-        found = comparisons(study)
+        found = study.comparisons
         if found.empty:
             return []
         words = differences(study).shown["verdict"]

@@ -15,7 +15,7 @@ from robustmd.config.identity import config_hash, identity_of, number_changing
 from robustmd.report.front import LOSS, front
 from robustmd.report.numbers import Rule, Study, studies
 from robustmd.report.statistics import difference
-from robustmd.report.tables import comparisons, interval_text, results, signed, with_spread
+from robustmd.report.tables import interval_text, results, signed, with_spread
 from robustmd.runs.files import CONFIG, ENVIRONMENT
 from robustmd.runs.records import read_records
 from robustmd.runs.untrusted import read_record
@@ -86,7 +86,7 @@ def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
 def test_differences_over_20_seeds_are_theirs(page, study, rule, count):
     text = (ROOT / page).read_text("utf-8")
     found = tables(study, rule)
-    compared = [one for study in found for one in comparisons(study).itertuples()]
+    compared = [one for study in found for one in study.comparisons.itertuples()]
     assert len(compared) >= count
     for one in compared[:count]:
         decimals = 2 if one.unit == "points" else 3
