@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from robustmd.report.estimate import difference, holm, margin, sign_flip_p, word
-from robustmd.report.quantities import ACCURACY, LOSS
+from robustmd.report.statistics import difference, margin, with_verdicts
 
 RECORDS = Path(__file__).parent.parent / "outputs" / "published" / "fair"
 FAMILIES = ("digits_typed", "typed_turned", "typed_few", "handwritten_few")
@@ -78,23 +77,20 @@ def alone_cells(family: Path) -> dict[str, list[str]]:
     """method -> difference to even ± half of its 95 % interval, in worst training loss and worst
     test accuracy, where the rate alone was chosen; Holm is over both and all methods."""
     runs = chosen(alone(read(family))).set_index(SEED)
-    metrics = {"worst_train_loss": LOSS, "worst_test_accuracy": ACCURACY}
-    keys, found = [], []
+    lines = []
     for method in runs.index.unique("method").drop("even"):
-        for name in metrics:
-            keys.append((method, name))
-            found.append(list(runs.loc[method, name] - runs.loc["even", name]))
-    adjusted = holm([difference(pairs).p for pairs in found])
+        for name in ("worst_train_loss", "worst_test_accuracy"):
+            even, is_loss = runs.loc["even", name], name.endswith("loss")
+            line = {"method": method, "decimals": 3 if is_loss else 2, "resolution": 0.0}
+            line |= {"better": "smaller" if is_loss else "larger"}
+            line |= {"margin": margin(even.mean(), percent=not is_loss)}
+            lines.append(line | difference(runs.loc[method, name] - even))
     cells: dict[str, list[str]] = {}
-    for (method, name), pairs, p_holm in zip(keys, found, adjusted, strict=True):
-        metric, one = metrics[name], difference(pairs)
-        within = margin(metric, runs.loc["even", name].mean())
-        verdict = word(one, p_holm, sign_flip_p(pairs), within, better=metric.better)
-        decimals = 3 if metric is LOSS else 2
-        half = one.interval[1] - one.mean
-        text = f"{one.mean:+.{decimals}f} ± {half:.{decimals}f}".replace("-", "−")
-        text += said(verdict) if verdict != "equivalent" else ""
-        cells.setdefault(method, []).append(text)
+    for one in with_verdicts(pd.DataFrame(lines)).itertuples():
+        half = one.ci95_high - one.difference
+        text = f"{one.difference:+.{one.decimals}f} ± {half:.{one.decimals}f}".replace("-", "−")
+        text += said(one.verdict) if one.verdict != "equivalent" else ""
+        cells.setdefault(one.method, []).append(text)
     return cells
 
 

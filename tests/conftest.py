@@ -162,7 +162,7 @@ def _write_csv(path: Path, header: str, rows: Iterable[Iterable[object]]) -> Non
 
 def summary_text(written: Any) -> str:
     """What `robustmd report` prints of a written report."""
-    from robustmd.report.terminal import show  # loads matplotlib: not for every room
+    from robustmd.report.write import show  # loads matplotlib: not for every room
 
     out = io.StringIO()
     show(written, out)

@@ -3,9 +3,9 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from robustmd.commands import add_out, add_outputs, make_parser
-from robustmd.report.estimate import SPREADS
+from robustmd.commands import add_out, make_parser
 
 EPILOG = """\
 writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
@@ -17,16 +17,25 @@ and what is missing with the command that would run it. What the numbers mean: d
 
 examples:
   robustmd report outputs --out report
+  robustmd report outputs theirs/outputs --no-figures
   robustmd report outputs --data digits --spread ci95
   robustmd report outputs --experiment demo --select final
   robustmd report outputs --baseline erm
 """
-SELECT = ("final", "last40", "best-val")  # report.selection says the same, and loads numpy
+# report.numbers and report.statistics say the same, and load pandas
+SELECT = ("final", "last40", "best-val")
+SPREADS = ("std", "sem", "ci95")
 
 
 def parser() -> argparse.ArgumentParser:
     parser = make_parser("report", EPILOG)
-    add_outputs(parser)
+    parser.add_argument(
+        "outputs",
+        type=Path,
+        nargs="*",
+        default=[Path("outputs")],
+        help="folders with the runs, which make one report (default: outputs)",
+    )
     add_out(parser)
     parser.add_argument("--data", metavar="NAME", help="report on this data set only")
     parser.add_argument(
@@ -61,6 +70,15 @@ def parser() -> argparse.ArgumentParser:
         help="the method that the others are compared with (default: the first of even, erm, "
         "individual that was run)",
     )
+    parser.add_argument(
+        "--columns",
+        type=lambda text: text.replace("_", " ").split(","),
+        default=(),
+        metavar="NAMES",
+        help="columns of the results to show: worst, mean, adjusted and names of domains, with "
+        "commas between them (default: all); CSV files have all",
+    )
+    parser.add_argument("--no-figures", action="store_true", help="write the tables alone")
     return parser
 
 
@@ -79,19 +97,19 @@ def main(arguments: Sequence[str]) -> int:
     args = parser().parse_args(arguments)
     # pandas and matplotlib take a second to load: not for --help
     from robustmd.metrics import BestBy  # noqa: PLC0415
-    from robustmd.report.report import write_report  # noqa: PLC0415
-    from robustmd.report.selection import Selection  # noqa: PLC0415
-    from robustmd.report.terminal import show  # noqa: PLC0415
+    from robustmd.report.numbers import Rule  # noqa: PLC0415
+    from robustmd.report.write import show, write_report  # noqa: PLC0415
 
-    selection = Selection(args.select, BestBy.of(args.best_by))
     result = write_report(
         args.outputs,
         args.out,
         args.data,
         args.experiment,
-        selection=selection,
+        draw=not args.no_figures,
+        rule=Rule(args.select, BestBy.of(args.best_by)),
         spread=args.spread,
         baseline=args.baseline,
+        columns=args.columns,
     )
     show(result, sys.stdout)
     return 0

@@ -6,33 +6,33 @@ and training but for what may be tuned. The test set chooses nothing.
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from robustmd.config.settings import TUNED as TUNED_IN_TRAINING
-from robustmd.report.aggregate import Group, Section
-from robustmd.report.names import clean, some_text
-from robustmd.report.paired import Comparison, comparisons, paired_sheet
-from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, Quantity
-from robustmd.report.run_list import total_seconds
-from robustmd.report.selection import Selected
-from robustmd.report.settings_key import FINGERPRINT, Settings, describe, differing, settings_of
-from robustmd.report.sheet import Cell, Column, Row, Sheet, csv_sheet, field, make_sheet
-from robustmd.report.table import Table, build_table
-from robustmd.runs.run import Run
+from robustmd.report import tables
+from robustmd.report.numbers import (
+    FINGERPRINT,
+    Study,
+    describe,
+    differing,
+    ground,
+    hashed,
+    protocol,
+    some_text,
+)
+from robustmd.report.tables import Table
+from robustmd.runs.records import Frame
 
 # What a configuration of a method may choose beside the method's own keys; all else is the ground
 # that the methods share.
 TUNED = tuple(f"training.{key}" for key in TUNED_IN_TRAINING)
 DERIVED = ("method.reference", "method.weights")  # taken from other runs: no choice of anybody
 PRIOR = "method.prior"  # part of the problem: other weights are another method
-WORST_VAL_LOSS = Quantity("loss", "val")
 ABOUT = (
     "The fair protocol: of the cfg configurations of a method, every seed takes the one with the "
     "smallest worst-case validation loss, and that run alone is in the row. "
@@ -43,136 +43,126 @@ SHARED = (
 )
 
 
-class Choice(NamedTuple):
-    """What one seed measures a method by. `configuration`: "learning_rate=0.02 λ=1"."""
-
-    selected: Selected
-    configuration: str
-
-
-@dataclass(frozen=True, eq=False)
-class Tuned:
-    """One method's budget, and what it bought; `domain` is an individual model's.
-
-    `tries`: all its runs, see `_facts`, and what each says of its configuration, `said`;
-    `configurations`: different ones of them, over all seeds; `left_out`: seeds without a choice,
-    and why.
-    """
-
-    label: str
-    method: str
-    domain: str | None
-    prior: Any
-    tries: pd.DataFrame
-    configurations: int
-    choices: tuple[Choice, ...]
-    left_out: tuple[str, ...]
-
-    @property
-    def chosen(self) -> set[Path]:
-        """The run directories that the seeds chose."""
-        return {choice.selected.run.path for choice in self.choices}
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Fair:
-    """`budgets`: those of individual models, which are not in the table, come last; `others` counts
-    runs with a validation split on other ground, which are in neither."""
+    """`study`: of the chosen runs alone, a row for each method. `tries`: every run of the compared
+    methods, see `_tries`, with `said`, its configuration in words, and whether it was `chosen`.
+    `left_out`: label -> seeds without a choice, and why. `others` counts runs with a validation
+    split on other ground, which are in neither."""
 
-    table: Table
-    budgets: tuple[Tuned, ...]
+    study: Study
+    tries: Frame
+    left_out: dict[str, list[str]]
     others: int
 
-    @cached_property
-    def comparisons(self) -> tuple[Comparison, ...]:
-        return comparisons(self.table.section)
+    @property
+    def results(self) -> Table:
+        return tables.results(self.study, ABOUT)
 
     @property
-    def paired(self) -> Sheet:
+    def paired(self) -> Table | None:
         """The differences to the baseline under the protocol."""
-        found = paired_sheet(self.comparisons, self.table.section, SHARED)
-        return replace(found, name=f"{found.name} under the fair protocol")
+        found = tables.differences(self.study, SHARED)
+        return found and replace(found, title=f"{found.title} under the fair protocol")
 
     @property
-    def sheets(self) -> list[Sheet]:
+    def tables(self) -> list[Table]:
         """All that a reader is shown: the results, what they cost, the differences, the front."""
-        paired = [self.paired] if self.comparisons else []
-        return [self.table.sheet, budget_sheet(self), *paired, unpaired_sheet(self.table)]
+        found = [self.results, budget(self), self.paired, unpaired(self.study)]
+        return [table for table in found if table is not None]
 
 
-def fair(section: Section) -> Fair | None:
-    """The protocol's table, where at least two mixture methods have two configurations or more with
-    a validation split on the same ground; of several grounds the one with the most runs."""
-    tries = _tries(section)
-    if tries.empty:
+def fair(study: Study) -> Fair | None:
+    """The protocol, where at least two mixture methods have two configurations or more with a
+    validation split on the same ground; of several grounds the one with the most runs."""
+    tries = _tries(study)
+    contests = [_of_same_bytes(found) for _, found in tries.groupby("ground", sort=False)]
+    contests = [members for members in contests if _has_contest(members)]
+    if not contests:
         return None
-    grounds = [_of_same_bytes(found) for _, found in tries.groupby("ground", sort=False)]
-    members = max(filter(_has_contest, grounds), key=len, default=tries[:0])
-    budgets = [_tuned(pool) for _, pool in members.groupby("pool", sort=False)]
-    budgets.sort(key=lambda one: one.domain is not None)
-    chosen = [one for one in budgets if one.domain is None and one.choices]
-    if not chosen:
+    members = max(contests, key=len)
+    parts, rows = [], []
+    left_out: dict[str, list[str]] = {}
+    for _, of_pool in members.groupby("pool", sort=False):
+        varying = differing(of_pool["settings"])
+        keys = [key for key in of_pool["choice"].iloc[0] if key in varying]
+        pool = of_pool.assign(said=[describe(one, keys) for one in of_pool["settings"]])
+        chosen, left_out[pool["label"].iloc[0]] = _choices(pool)
+        parts.append(pool.assign(chosen=pool.index.isin(chosen)))
+        if len(chosen) and pool["domain"].isna().all():
+            rows.append((pool, chosen))
+    if not rows:
         return None
-    most = max(one.configurations for one in chosen)
-    groups = tuple(_group(one, members["ground"].iloc[0], most) for one in chosen)
-    own = replace(section, groups=groups, unfinished=())
-    return Fair(build_table(own, ABOUT), tuple(budgets), len(tries) - len(members))
+    most = max(pool["configuration"].nunique() for pool, _ in rows)
+    runs = []
+    for pool, chosen in rows:
+        label, count = pool["label"].iloc[0], pool["configuration"].nunique()
+        said = [f"{count} configurations, while another method has {most}"] if count < most else []
+        said += left_out[label]
+        own = study.runs.loc[chosen].assign(row=label, configurations=count)
+        # the settings are the ground, so that it pairs with even's
+        one = pool.iloc[0]
+        shared = protocol(members["settings"].iloc[0], *TUNED, FINGERPRINT)
+        shared |= {"method.name": one["method"], PRIOR: one["settings"].get(PRIOR)}
+        own["settings"], own["said"] = [shared] * len(own), [said] * len(own)
+        runs.append(own)
+    every = pd.concat(parts)
+    every = pd.concat([every[every["domain"].isna()], every[every["domain"].notna()]])
+    of_chosen = replace(
+        study, runs=pd.concat(runs), unfinished=study.unfinished[:0], twice=study.twice[:0]
+    )
+    return Fair(of_chosen, every, left_out, len(tries) - len(members))
 
 
-def _tries(section: Section) -> pd.DataFrame:
-    """Runs with a validation split, finished or not, by row: see `_facts`."""
-    finished = [
-        _facts(one.run, group.settings, one)
-        for group in section.groups
-        for one in group.selected
-        if "val" in one.splits
+def _tries(study: Study) -> Frame:
+    """Runs with a validation split, finished or not. `ground`: what methods share; `pool`: whose
+    budget a run is in; `configuration`: what it chose, in `choice`; `was_tried`: one that diverged
+    has had its chance, one that was cut off has not; `loss`: worst on validation."""
+    lost = study.unfinished[study.unfinished["data"].notna()]
+    with_split = [one.get("data.validation") not in (None, 0) for one in lost["settings"]]
+    losses = study.by_run["worst", "loss"].unstack("split").get("val", pd.Series(dtype=float))
+    has_val = study.runs.index.isin(losses.dropna().index)
+    found = pd.concat([study.runs[has_val], lost[with_split]])
+    in_row = found.index.isin(study.runs.index)
+    loss = losses.reindex(found.index).where(in_row)
+    choices = [
+        {key: one.get(key) for key in (*TUNED, *own)}
+        for one in found["settings"]
+        for own in [[k for k in one if k.startswith("method.") and k not in DERIVED]]
     ]
-    lost = [problem.run for problem in section.unfinished if problem.run is not None]
-    others = (_facts(run, settings_of(run), None) for run in lost)
-    with_split = [one for one in others if one["settings"].get("data.validation") not in (None, 0)]
-    return pd.DataFrame([*finished, *with_split])
+    priors = [one.get(PRIOR) for one in found["settings"]]
+    return found.assign(
+        label=[
+            label if prior is None else f"{label} prior={prior}"
+            for label, prior in zip(found["label"], priors, strict=True)
+        ],
+        ground=[ground(one, *TUNED, FINGERPRINT) for one in found["settings"]],
+        pool=[str(key) for key in zip(found["method"], found["domain"], priors, strict=True)],
+        choice=choices,
+        configuration=[hashed(one) for one in choices],
+        has_numbers=in_row,
+        was_tried=in_row | (found["status"] == "diverged"),
+        loss=loss.where(np.isfinite(loss), math.inf),
+    )
 
 
-def _facts(run: Run, settings: Settings, selected: Selected | None) -> dict[str, Any]:
-    """`ground`: what methods share; `pool`: whose budget the run is in; `was_tried`: one that
-    diverged has had its chance, one that was cut off has not; `loss`: worst on validation."""
-    own = (key for key in settings if key.startswith("method.") and key not in DERIVED)
-    loss = math.inf if selected is None else WORST_VAL_LOSS.of(selected)
-    return {
-        "run": run,
-        "settings": settings,
-        "selected": selected,
-        "seed": run.seed,
-        "read": settings.get(FINGERPRINT),
-        "ground": settings.protocol.without(*TUNED, FINGERPRINT),
-        "pool": (run.method, run.domain, settings.get(PRIOR)),
-        "configuration": Settings({key: settings.get(key) for key in (*TUNED, *own)}),
-        "was_tried": selected is not None or run.status == "diverged",
-        "loss": loss if math.isfinite(loss) else math.inf,
-    }
-
-
-def _of_same_bytes(members: pd.DataFrame) -> pd.DataFrame:
+def _of_same_bytes(members: Frame) -> Frame:
     """Those that read what most of them read; unfinished runs may not have written it down."""
-    unfinished = members["selected"].isna()
-    most = Counter(members["read"][~unfinished]).most_common(1)
-    return members[unfinished | (members["read"] == most[0][0])] if most else members[:0]
+    read = members["settings"].map(lambda one: one.get(FINGERPRINT))
+    most = Counter(read[members["has_numbers"]]).most_common(1)
+    return members[~members["has_numbers"] | (read == most[0][0])] if most else members[:0]
 
 
-def _has_contest(members: pd.DataFrame) -> bool:
+def _has_contest(members: Frame) -> bool:
     """Whether at least two mixture methods have two configurations or more."""
-    mixtures = members[[domain is None for _, domain, _ in members["pool"]]]
+    mixtures = members[members["domain"].isna()]
     return bool((mixtures.groupby("pool")["configuration"].nunique() > 1).sum() > 1)
 
 
-def _tuned(pool: pd.DataFrame) -> Tuned:
-    """The budget of one method and the choice of every seed that had all of it: argmin over its
-    configurations of max_k f_k on the validation split, of equals the first."""
-    run, (method, domain, prior) = pool["run"].iloc[0], pool["pool"].iloc[0]
-    count, varying = pool["configuration"].nunique(), differing(pool["settings"])
-    keys = [key for key in pool["configuration"].iloc[0] if key in varying]
-    pool = pool.assign(said=[clean(describe(one, keys)) for one in pool["settings"]])
-    choices, left_out = [], []
+def _choices(pool: Frame) -> tuple[list[str], list[str]]:
+    """The run that each seed chose: argmin over its configurations of max_k f_k on the validation
+    split, of equals the first; and the seeds that had not all of them, with why."""
+    count, chosen, left_out = pool["configuration"].nunique(), [], []
     for seed, runs in pool.groupby("seed"):
         tried = runs[runs["was_tried"]].drop_duplicates("configuration")
         if len(tried) < count:
@@ -181,117 +171,103 @@ def _tuned(pool: pd.DataFrame) -> Tuned:
         elif math.isinf(tried["loss"].min()):
             left_out.append(f"seed {seed} is not in it: all configurations diverged")
         else:
-            of_equals = tried["configuration"].map(lambda one: str(sorted(one.items())))
-            best = tried.loc[tried["loss"][of_equals.sort_values().index].idxmin()]
-            choices.append(Choice(best["selected"], best["said"]))
-    label = clean(run.label if prior is None else f"{run.label} prior={prior}")
-    found = tuple(choices), tuple(left_out)
-    return Tuned(label, method, domain, prior, pool, count, *found)
+            of_equals = tried["choice"].map(lambda one: str(sorted(one.items())))
+            chosen.append(tried["loss"][of_equals.sort_values().index].idxmin())
+    return chosen, left_out
 
 
-def _group(one: Tuned, ground: Settings, most: int) -> Group:
-    """A row of chosen runs, with what is unlike in its budget. Its settings are the ground, so that
-    it pairs with even's."""
-    settings = Settings({**ground, "method.name": one.method, PRIOR: one.prior})
-    selected, count = tuple(choice.selected for choice in one.choices), one.configurations
-    unequal = [f"{count} configurations, while another method has {most}"] if count < most else []
-    said = (*unequal, *one.left_out)
-    return Group(one.label, one.method, None, settings, selected, count, said=said)
-
-
-def budget_sheet(found: Fair) -> Sheet:
-    """One row for each method: what it cost, and what each seed chose."""
-
-    def seconds(one: Tuned) -> str:
-        is_complete = all("total" in run.seconds for run in one.tries["run"])
-        return f"{'' if is_complete else '≥ '}{sum(map(total_seconds, one.tries['run'])):.0f}"
-
-    fields = [
-        field("method", lambda one: one.label),
-        field("cfg", lambda one: one.configurations, kind="number"),
-        field("runs", lambda one: len(one.tries), kind="number"),
-        field("not finished", lambda one: one.tries["selected"].isna().sum(), kind="number"),
-        field("seconds", seconds, kind="number"),
-        field("chosen by worst validation loss", chosen_text, kind="long"),
-    ]
+def budget(found: Fair) -> Table:
+    """One line for each method: what it cost, and what each seed chose."""
+    lines = []
+    for label, runs in found.tries.groupby("label", sort=False):
+        spent = runs["seconds"]
+        at_least = "" if all("total" in one for one in spent) else "≥ "
+        is_mixture = runs["domain"].isna().all()
+        line = {
+            "method": label,
+            "cfg": str(runs["configuration"].nunique()),
+            "runs": str(len(runs)),
+            "not finished": str((~runs["has_numbers"]).sum()),
+            "seconds": f"{at_least}{sum(map(tables.total_seconds, spent)):.0f}",
+            "chosen by worst validation loss": "",
+        }
+        if is_mixture:
+            words = chosen_text(runs, found.left_out[str(label)])
+            line["chosen by worst validation loss"] = words
+        lines.append(line)
     caption = (
         "Budget of the fair protocol: configurations (cfg), runs over all seeds, those of them "
         "that diverged or did not end, seconds of all from start to end (≥: not every run wrote "
         "its time down), and what each seed chose; of equals the first. A run that diverged counts "
         "as tried."
     )
-    if found.budgets[-1].domain is not None:
+    if found.tries["domain"].notna().any():
         caption += " Individual models are not compared: regret takes f* from them."
     if found.others:
         caption += (
             f" {found.others} more runs have a validation split and differ in data, backbone or "
             "training: they are not in it."
         )
+    texts = ["chosen by worst validation loss"]
     name = "budget and choices of the fair protocol"
-    return make_sheet(name, found.budgets, fields, caption=caption)
+    return Table(name, pd.DataFrame(), pd.DataFrame(lines), caption, texts=texts)
 
 
-def chosen_text(one: Tuned) -> str:
-    """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"; "" of an
-    individual model."""
-    if one.domain is not None:
-        return ""
-    seeds: dict[str, list[str]] = defaultdict(list)
-    for choice in one.choices:
-        seeds[choice.configuration or "the only one"].append(str(choice.selected.run.seed))
+def chosen_text(runs: Frame, left_out: Sequence[str]) -> str:
+    """ "learning_rate=0.02 λ=1 (seeds 0, 2); learning_rate=0.089 λ=0.47 (seed 1)"."""
+    seeds: dict[str, list[str]] = {}
+    for one in runs[runs["chosen"]].sort_values("seed").itertuples():
+        seeds.setdefault(one.said or "the only one", []).append(str(one.seed))
     said = (
         f"{name} (seed{'s' if len(of) > 1 else ''} {', '.join(of)})" for name, of in seeds.items()
     )
-    return "; ".join([*said, *one.left_out])
+    return "; ".join([*said, *left_out])
 
 
-def unpaired_sheet(table: Table) -> Sheet:
-    """One row for each method, by the mean over its seeds, whichever they are: the worst and the
+def unpaired(study: Study) -> Table:
+    """One line for each method, by the mean over its seeds, whichever they are: the worst and the
     mean over the domains on test, and which rows are at least as good in both and better in one."""
-    loss = table.section.loss
-    both = [one.measured_by(loss) for one in (WORST_TEST_ACCURACY, MEAN_TEST_ACCURACY)]
-    shown = table.sheet.arranged(["method", *(f"{one.name}_mean" for one in both), "n"])
-    means = np.array([[cell.values[0] for cell in row.cells[1:3]] for row in shown.rows], float)
-    costs = -means if both[0].metric.better == "larger" else means
-    rows = []
-    for own, line in zip(costs, shown.rows, strict=True):
+    score = study.accuracy
+    metric, names = study.metrics[score], [("worst", "test", score), ("mean", "test", score)]
+    groups = study.values[names].groupby("row", sort=False)
+    mean = groups.mean().loc[study.rows.index]
+    whole = tables.results(study, ABOUT).shown
+    shown = whole[["method", *(tables.shown_name(study, name) for name in names), "n"]].copy()
+    costs = -mean.to_numpy() if metric.better == "larger" else mean.to_numpy()
+    dominated = []
+    for own in costs:
         is_above = (costs <= own).all(axis=1) & (costs != own).any(axis=1)
-        above = [shown.rows[place].cells[0].text for place in np.flatnonzero(is_above)]
-        text = some_text(above) or "none: on the front"
-        rows.append(Row((*line.cells, Cell(text, (text,)))))
+        dominated.append(some_text(list(mean.index[is_above])) or "none: on the front")
     caption = (
         "Unpaired: means over each row's own seeds, on test. A row is dominated by those whose "
         "worst and mean are both at least as good, and not both the same; the others are the "
         "Pareto front. This knows no chance: see ± and the paired differences."
     )
-    columns = (*shown.columns, Column("dominated by", ("dominated_by",), "long"))
-    return Sheet("worst against mean, unpaired", columns, tuple(rows), caption)
+    shown["dominated by"] = dominated
+    name = "worst against mean, unpaired"
+    return Table(name, pd.DataFrame(), shown, caption, texts=["dominated by"])
 
 
-def fair_runs_sheet(found: Fair) -> Sheet:
-    """For a CSV file, one row for each run of the compared methods: its configuration, what its
-    seed chose by, whether that chose it, what made it, and its values; none of a run that diverged
-    or did not end."""
-    rows = [
-        {
-            "method": one.label,
-            "seed": run.seed,
-            "configuration": said,
-            "worst_val_loss": None if selected is None else loss,
-            "chosen": "yes" if run.path in one.chosen else "no",
-            "status": run.status,
-            "path": run.place,
-            "git_commit": run.environment.get("git_commit"),
-            "seconds": total_seconds(run),
-            **{
-                column.name: None if selected is None else column.of(selected)
-                for column in found.table.columns
-            },
-        }
-        for one in found.budgets
-        if one.domain is None
-        for run, selected, said, loss in zip(
-            *(one.tries[name] for name in ("run", "selected", "said", "loss")), strict=True
-        )
-    ]
-    return csv_sheet("runs of the fair protocol", rows)
+def runs_csv(found: Fair) -> Frame:
+    """One line for each run of the compared methods: its configuration, what its seed chose by,
+    whether that chose it, what made it, and its values; none of a run that diverged or did not
+    end."""
+    study = found.study
+    names = tables.quantities(study)
+    runs = found.tries[found.tries["domain"].isna()]
+    values = study.by_run.unstack("split").reindex(runs.index)
+    columns = {
+        "method": runs["label"],
+        "seed": runs["seed"],
+        "configuration": runs["said"],
+        "worst_val_loss": runs["loss"].where(runs["has_numbers"]),
+        "chosen": runs["chosen"].map({True: "yes", False: "no"}),
+        "status": runs["status"],
+        "path": runs["run"],
+        "git_commit": [one.get("git_commit") for one in runs["environment"]],
+        "seconds": runs["seconds"].map(tables.total_seconds),
+    }
+    for where, split, metric in names:
+        own = values[where, metric, split]
+        columns["_".join((where, split, metric))] = own.where(runs["has_numbers"])
+    return pd.DataFrame(columns)

@@ -85,7 +85,7 @@ def mistake(command: str) -> tuple[int, str]:
 def report(study: str) -> dict[str, list[str]]:
     """Lines of each CSV file that `robustmd report` writes, by its path below the report."""
     with tempfile.TemporaryDirectory() as folder:
-        code, _, err = run(["report", str(PUBLISHED / study), "--out", folder])
+        code, _, err = run(["report", str(PUBLISHED / study), "--out", folder, "--no-figures"])
         assert code == 0, err
         return {
             path.relative_to(folder).as_posix(): path.read_text("utf-8").splitlines()

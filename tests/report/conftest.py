@@ -5,44 +5,37 @@ import io
 
 import pytest
 
-from robustmd.report import report
-from robustmd.report.aggregate import sections
-from robustmd.report.renderers import to_csv
-from robustmd.report.report import write_report
-from robustmd.report.selection import Selection
-from robustmd.runs.reader import collect
+from robustmd.report.numbers import Rule, studies
+from robustmd.report.render import to_csv
+from robustmd.report.write import write_report
+from robustmd.runs.records import read_records
 
 
 @pytest.fixture
-def tables_only(monkeypatch):
-    """A report without its figures, which take most of its time: for tests of what it says."""
-    monkeypatch.setattr(report, "draw_all", lambda one: iter(()))
-
-
-@pytest.fixture
-def written(outputs, tmp_path, tables_only):
+def written(outputs, tmp_path):
     """Writes `report` of what lies in `outputs`, without figures, each time that it is called."""
-    return lambda **options: write_report(outputs.root, tmp_path / "report", **options)
+    return lambda **options: write_report(
+        outputs.root, tmp_path / "report", **{"draw": False, **options}
+    )
 
 
 @pytest.fixture
-def section_of(outputs):
-    """The only table of what lies in `outputs`, when it is called."""
+def study_of(outputs):
+    """The only study of what lies in `outputs`, when it is called."""
 
-    def made(selection="last40"):
-        found = collect(outputs.root)
-        (section,), _ = sections(found.runs, Selection(selection), found.problems)
-        return section
+    def made(name="last40", spread="std", asked=None):
+        (study,), _ = studies(read_records(outputs.root), Rule(name), spread, asked)
+        return study
 
     return made
 
 
 @pytest.fixture
 def csv_rows():
-    """What a table says as a CSV file, or such a file, a dict for each row."""
+    """What a DataFrame says as a CSV file, or such a file, a dict for each row."""
 
-    def read(sheet):
-        text = sheet.read_text("utf-8") if hasattr(sheet, "read_text") else to_csv(sheet)
+    def read(table):
+        text = table.read_text("utf-8") if hasattr(table, "read_text") else to_csv(table)
         return list(csv.DictReader(io.StringIO(text)))
 
     return read
@@ -51,4 +44,4 @@ def csv_rows():
 @pytest.fixture
 def by_method(csv_rows):
     """{method: its row} of a table with one each."""
-    return lambda sheet: {row["method"]: row for row in csv_rows(sheet)}
+    return lambda table: {row["method"]: row for row in csv_rows(table)}

@@ -2,13 +2,13 @@
 
 import pytest
 
-from robustmd.report.aggregate import sections
-from robustmd.runs.reader import collect
+from robustmd.report.numbers import Rule, studies
+from robustmd.runs.records import read_records
 
 
 @pytest.fixture
-def labels(section_of):
-    return lambda: [group.label for group in section_of().groups]
+def labels(study_of):
+    return lambda: [*study_of().rows.index]
 
 
 def test_rows_stand_in_the_papers_order(outputs, labels):
@@ -72,9 +72,10 @@ def test_what_changes_no_number_changes_no_row(outputs, labels):
 def test_a_run_that_is_there_twice_counts_once(outputs):
     first = outputs.run("even", 0, folder="1")
     second = outputs.run("even", 0, folder="2")
-    (section,), (twice,) = sections(collect(outputs.root).runs)
-    assert [run.path for run in section.runs] == [first.resolve()]
-    assert twice.path == second.resolve()
+    (study,), left_out = studies(read_records(outputs.root), Rule(), "std")
+    assert [outputs.root / run for run in study.runs["run"]] == [first]
+    (twice,) = left_out.itertuples()
+    assert outputs.root / twice.run == second
     assert twice.reason == "same configuration and seed as toy/even/1/seed=0"
 
 
@@ -82,15 +83,27 @@ def test_other_domains_are_another_table_and_folders_stay_in_the_report(outputs)
     outputs.run("even", data="../x", folder="1")
     outputs.run("even", data="../x", folder="2", train={"c": (0.1, 90.0)})
     outputs.run("even", data="..", folder="3", train={"c": (0.1, 90.0)})
-    found, _ = sections(collect(outputs.root).runs)
-    assert [section.domains for section in found] == [("c",), ("a", "b"), ("c",)]
-    assert [section.folder for section in found] == ["data", "_x", "_x-2"]
+    found, _ = studies(read_records(outputs.root), Rule(), "std")
+    assert [study.domains for study in found] == [["c"], ["a", "b"], ["c"]]
+    assert [study.folder for study in found] == ["data", "_x", "_x-2"]
 
 
-def test_configurations_of_a_method_are_counted_unfinished_ones_too(outputs, section_of):
+def test_configurations_of_a_method_are_counted_unfinished_ones_too(outputs, study_of):
     outputs.run("even")
     for seed, lam in ((0, 0.1), (1, 0.1), (0, 1.0)):
         outputs.run("opt", seed, settings={"lam": lam}, folder=str(lam))
     outputs.run("opt", settings={"lam": 9.0}, folder="9", extra={"status": "diverged"})
-    counts = [(group.label, group.configurations) for group in section_of().groups]
-    assert counts == [("even", 1), ("opt λ=0.1", 3), ("opt λ=1", 3)]
+    counts = study_of().rows["configurations"]
+    assert [*counts.items()] == [("even", 1), ("opt λ=0.1", 3), ("opt λ=1", 3)]
+
+
+def test_a_domain_called_worst_shares_no_column_with_the_worst_domain(outputs, written, csv_rows):
+    test = {"worst": (0.5, 90.0), "mean": (0.5, 70.0), "worst (domain)": (0.5, 80.0)}
+    path = outputs.run("even", train=test, test=test)
+    measure = "iteration,split,domain,metric,value\n100,test,mean,examples,3\n"
+    (path / "measures.csv").write_text(measure)
+    (row,) = csv_rows(written().out / "toy" / "table.csv")
+    found = [float(row[f"{name}_test_accuracy_mean"]) for name in ("worst", "mean")]
+    assert found == [70.0, 80.0]
+    named = [float(row[f"{name} (domain)_test_accuracy_mean"]) for name in ("worst", "mean")]
+    assert named == [90.0, 70.0]

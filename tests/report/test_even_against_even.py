@@ -8,14 +8,16 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special
 
-from robustmd.report.aggregate import is_baseline, sections
-from robustmd.report.estimate import LEVEL, difference, holm, margin, sign_flip_p, word
-from robustmd.report.quantities import ACCURACY, LOSS, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
-from robustmd.runs.reader import collect
+from robustmd.registry import METRICS
+from robustmd.report.numbers import Rule, studies
+from robustmd.report.statistics import LEVEL, difference, margin, with_verdicts
+from robustmd.runs.records import read_records
 
+ACCURACY, LOSS = METRICS["accuracy"], METRICS["loss"]
 SPLITS = 3000
 ONE_IN_FIFTY = 0.02 + 2 * (0.02 * 0.98 / SPLITS) ** 0.5  # 2 % and twice its standard error
 CALLED = ("better", "worse")
@@ -26,28 +28,33 @@ RUNS = Path(__file__).parents[2] / "outputs" / "published" / "demo_20_seeds"
 @cache
 def real(data):
     """Of even's runs: worst test accuracy, worst training loss, and the accuracy's resolution."""
-    found = sections(collect(RUNS).runs)[0]
-    (section,) = (one for one in found if one.data == data)
-    (even,) = (group for group in section.groups if is_baseline(group, "even"))
-    both = WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
-    accuracy, loss = (np.array([*even.by_seed(one).values()]) for one in both)
+    found, _ = studies(read_records(RUNS), Rule(), "std")
+    (study,) = (one for one in found if one.data == data)
+    (row,) = study.baseline_rows("even").index
+    both = ("worst", "test", "accuracy"), ("worst", "train", "loss")
+    accuracy, loss = (study.values[name][row].to_numpy() for name in both)
     assert len(accuracy) == 20
-    return accuracy, loss, WORST_TEST_ACCURACY.resolution(even.selected[0])
+    return accuracy, loss, study.resolution(both[0], [study.rows.loc[row, "run"]])
+
+
+def line(pairs, reference, metric, step=0.0):
+    within = margin(reference, percent=metric is ACCURACY)
+    better = {"margin": within, "better": metric.better, "resolution": step}
+    return {**difference(pairs, step), **better}
 
 
 def called(values, n, metric, step=0.0):
     """The share of random pairings of n against n runs that the rule calls better or worse, where
     Holm asks for nothing more, as where the other quantities are sure."""
     random = np.random.default_rng(0)
-    count = 0
+    lines = []
     for _ in range(SPLITS):
         drawn = random.permutation(values)[: 2 * n]
-        pairs, even = drawn[:n] - drawn[n:], float(drawn[n:].mean())
-        found, within = difference(pairs, step), margin(metric, even)
-        tests = found.p, sign_flip_p(pairs)
-        said = word(found, *tests, within, better=metric.better, resolution=step)
-        count += said in CALLED
-    return count / SPLITS
+        lines.append(line(drawn[:n] - drawn[n:], drawn[n:].mean(), metric, step))
+    found = pd.DataFrame(lines)
+    is_sure = (found["p_t"] <= LEVEL / 3) & ~(found["p_exact"] > LEVEL)
+    ends = found[["ci95_low", "ci95_high"]].abs().max(axis=1)
+    return float((is_sure & ~(ends <= found["margin"])).mean())
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 6, 8, 10])
@@ -114,22 +121,11 @@ def studies_with_a_word(draw, n, studies):
     count = 0
     for study in np.flatnonzero(smallest <= 1.01 * LEVEL / (METHODS * len(quantities))):
         found = [
-            (
-                difference(row, step),
-                sign_flip_p(row),
-                margin(metric, values[study, 0].mean()),
-                metric,
-                step,
-            )
+            line(row, values[study, 0].mean(), metric, step)
             for (values, metric, step), d in zip(quantities, paired, strict=True)
             for row in d[study]
         ]
-        adjusted = holm([one.p for one, *_ in found])
-        words = {
-            word(one, p, exact, within, better=metric.better, resolution=step)
-            for p, (one, exact, within, metric, step) in zip(adjusted, found, strict=True)
-        }
-        count += bool(words & {*CALLED})
+        count += with_verdicts(pd.DataFrame(found))["verdict"].isin(CALLED).any()
     return count / studies
 
 
@@ -160,7 +156,7 @@ def test_a_real_difference_is_called():
     words = []
     for _ in range(200):
         even, other = random.normal(90.0, 1.0, (2, 8))
-        found, exact = difference(other + 4.0 - even), sign_flip_p(other + 4.0 - even)
-        p_holm = holm([found.p, *[1.0] * 53])[0]
-        words.append(word(found, p_holm, exact, 0.5, better="larger"))
+        one = line(other + 4.0 - even, even.mean(), ACCURACY)
+        table = pd.DataFrame([one, *[{**one, "p_t": 1.0}] * 53])
+        words.append(with_verdicts(table)["verdict"][0])
     assert words.count("better") > 150

@@ -2,9 +2,9 @@
 
 import pytest
 
-from robustmd.report.fair import budget_sheet, fair
-from robustmd.report.quantities import WORST_TEST_ACCURACY
-from robustmd.report.renderers import to_markdown
+from robustmd.report.fair import budget, fair
+from robustmd.report.render import to_markdown
+from robustmd.report.tables import row_warnings
 
 
 def add(outputs, method, seed, lr, val, test, *, settings=None, status=None, validation=0.2):
@@ -42,12 +42,14 @@ def fill(outputs):
 
 
 @pytest.fixture
-def fair_of(section_of):
-    return lambda: fair(section_of())
+def fair_of(study_of):
+    return lambda: fair(study_of())
 
 
-def by_label(found):
-    return {one.label: one for one in found.budgets}
+def tries(found, label):
+    """All runs of a method, and those that its seeds chose, by seed."""
+    own = found.tries[found.tries["label"] == label]
+    return own, own[own["chosen"]].sort_values("seed")
 
 
 def test_each_seed_takes_the_smallest_worst_validation_loss_and_tests_choose_nothing(
@@ -55,31 +57,27 @@ def test_each_seed_takes_the_smallest_worst_validation_loss_and_tests_choose_not
 ):
     fill(outputs)
     found = fair_of()
-    even, opt = by_label(found)["even"], by_label(found)["opt"]
-    chosen = [choice.configuration for choice in even.choices]
-    assert chosen == ["learning_rate=0.1", "learning_rate=0.2", "learning_rate=0.2"]
-    assert {choice.configuration for choice in opt.choices} == {"learning_rate=0.2 λ=0.1"}
-    column = found.table.columns.index(WORST_TEST_ACCURACY)
-    means = {row.label: row.cells[column].mean for row in found.table.rows}
+    (_, even), (_, opt) = tries(found, "even"), tries(found, "opt")
+    assert [*even["said"]] == ["learning_rate=0.1", "learning_rate=0.2", "learning_rate=0.2"]
+    assert {*opt["said"]} == {"learning_rate=0.2 λ=0.1"}
+    means = found.results.raw.set_index("method")["worst_test_accuracy_mean"].to_dict()
     assert means == {"even": pytest.approx((60 + 71 + 72) / 3), "opt": pytest.approx(81.0)}
 
 
 def test_differences_are_paired_under_the_same_protocol(outputs, fair_of):
     fill(outputs)
-    (one,) = [c for c in fair_of().comparisons if c.quantity == WORST_TEST_ACCURACY]
-    assert (one.method, one.reference, one.seeds) == ("opt", "even", (0, 1, 2))
-    assert one.difference.mean == pytest.approx((20 + 10 + 10) / 3)
+    one = fair_of().paired.raw.set_index("quantity").loc["worst test accuracy"]
+    assert [*one[["method", "reference", "seeds"]]] == ["opt", "even", "0 1 2"]
+    assert one["difference"] == pytest.approx((20 + 10 + 10) / 3)
 
 
 def test_the_budget_counts_configurations_runs_and_seconds(outputs, fair_of):
     fill(outputs)
     add(outputs, "individual", 0, 0.1, 0.9, 50.0, settings={"domain": "a"})
     found = fair_of()
-    even = by_label(found)["even"]
-    assert (even.configurations, len(even.tries)) == (2, 6)
-    assert [one.label for one in found.budgets if one.domain] == ["individual a"]
-    assert {row.label for row in found.table.rows} == {"even", "opt"}
-    text = to_markdown(budget_sheet(found))
+    assert {*found.results.raw["method"]} == {"even", "opt"}
+    assert [*budget(found).shown["method"]] == ["even", "opt", "individual a"]
+    text = to_markdown(budget(found))
     assert "| even | 2 | 6 | 0 | 18 | learning_rate=0.1 (seed 0); learning_rate=0.2" in text
 
 
@@ -87,8 +85,11 @@ def test_rows_that_another_beats_in_worst_and_mean_are_named(outputs, fair_of):
     fill(outputs)
     for seed in range(3):
         add(outputs, "kl", seed, 0.1, 0.9, 75.0 + 10 * (seed == 2), settings={"lam": 1.0})
-    sheet = fair_of().sheets[-1]
-    said = {row.cells[0].text: (row.cells[1].text, row.cells[-1].text) for row in sheet.rows}
+    shown = fair_of().tables[-1].shown
+    said = {
+        method.removesuffix(" †"): (row[0].partition(" ")[0], row[-1])
+        for method, *row in shown.itertuples(index=False)
+    }
     assert said == {
         "even": ("67.67", "opt, kl"),
         "opt": ("81.00", "none: on the front"),
@@ -101,10 +102,11 @@ def test_a_run_that_diverged_was_tried_and_one_that_was_cut_off_was_not(outputs,
     for seed, status in ((3, "diverged"), (4, "interrupted")):
         add(outputs, "opt", seed, 0.1, None, 10.0, settings={"lam": 1.0}, status=status)
         add(outputs, "opt", seed, 0.2, 0.8, 80.0, settings={"lam": 0.1})
-    opt = by_label(fair_of())["opt"]
-    assert [choice.selected.run.seed for choice in opt.choices] == [0, 1, 2, 3]
-    assert (len(opt.tries), opt.tries["selected"].isna().sum()) == (10, 2)
-    (said,) = opt.left_out
+    found = fair_of()
+    every, chosen = tries(found, "opt")
+    assert [*chosen["seed"]] == [0, 1, 2, 3]
+    assert (len(every), (~every["has_numbers"]).sum()) == (10, 2)
+    (said,) = found.left_out["opt"]
     assert said.startswith("seed 4 is not in it: 1 of 2 configurations")
 
 
@@ -127,17 +129,16 @@ def test_a_smaller_budget_is_said_beside_the_row(outputs, fair_of):
     fill(outputs)
     for seed in range(3):
         add(outputs, "topk", seed, 0.1, 0.4, 75.0, settings={"k": 1})
-    rows = {row.label: row for row in fair_of().table.rows}
-    assert rows["topk"].warnings == ("1 configurations, while another method has 2",)
-    assert rows["even"].warnings == ()
+    study = fair_of().study
+    assert row_warnings(study, "topk") == ["1 configurations, while another method has 2"]
+    assert row_warnings(study, "even") == []
 
 
 def test_fixed_weights_are_no_configurations_of_even(outputs, fair_of):
     fill(outputs)
     add(outputs, "even", 0, 0.3, 0.01, 99.0, settings={"prior": [0.5, 0.5]})
-    found = by_label(fair_of())
-    assert found["even"].configurations == 2
-    assert found["even prior=[0.5, 0.5]"].configurations == 1
+    cfg = budget(fair_of()).shown.set_index("method")["cfg"]
+    assert (cfg["even"], cfg["even prior=[0.5, 0.5]"]) == ("2", "1")
 
 
 def test_a_reference_taken_from_runs_makes_no_configuration(outputs, fair_of):
@@ -146,8 +147,8 @@ def test_a_reference_taken_from_runs_makes_no_configuration(outputs, fair_of):
         for lr in (0.1, 0.2):
             reference = {"lam": 1.0, "reference": [0.1, 0.2 + seed]}
             add(outputs, "regret", seed, lr, lr, 75.0, settings=reference)
-    regret = by_label(fair_of())["regret"]
-    assert (regret.configurations, len(regret.choices)) == (2, 2)
+    every, chosen = tries(fair_of(), "regret")
+    assert (every["configuration"].nunique(), len(chosen)) == (2, 2)
 
 
 @pytest.mark.parametrize(("methods", "validation"), [(("even", "opt"), 0.0), (("opt",), 0.2)])
@@ -167,7 +168,7 @@ def test_runs_on_other_ground_are_counted_and_left_out(outputs, fair_of):
     change(path, "iterations: 100", "iterations: 99999")
     found = fair_of()
     assert found.others == 1
-    assert by_label(found)["even"].configurations == 2
+    assert tries(found, "even")[0]["configuration"].nunique() == 2
 
 
 def test_it_is_on_the_pages_and_in_the_folder(outputs, written, csv_rows):

@@ -1,44 +1,34 @@
 """The figures: what is drawn, for which runs, and that nothing lies over anything."""
 
 import warnings
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from inside import assert_inside
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from robustmd.report.aggregate import sections
-from robustmd.report.content import report_on
-from robustmd.report.figures import draw_all
-from robustmd.report.figures.bars import mean_parts
-from robustmd.report.figures.drawing import chosen
-from robustmd.report.figures.lines import band
-from robustmd.report.figures.weights import sweeps
-from robustmd.report.style import figure_style
-from robustmd.runs.reader import collect
+from robustmd.report.figures import draw_all, figure_style, sweeps
 
 CURVE = [{"a": 2.0, "b": 3.0}, {"a": 1.5, "b": 1.0}]
 SECONDS = {"training": 10.0, "adversary": 1.0, "data": 2.0, "measurement": 3.0, "total": 14.5}
 
 
-def section_of(outputs):
-    (section,), _ = sections(collect(outputs.root).runs)
-    return section
+@pytest.fixture
+def drawn_of(study_of):
+    return lambda spread="std": {one.name: one for one in draw_all(study_of(spread=spread))}
 
 
-def drawn_of(outputs, spread="std"):
-    one = report_on(replace(section_of(outputs), spread=spread))
-    return {drawn.name: drawn for drawn in draw_all(one)}
+@pytest.fixture
+def first_line(drawn_of):
+    """The values of the only line in the first panel of a figure, [M, 2]."""
 
+    def values(name):
+        (line,) = drawn_of()[name].figure.axes[0].lines
+        return line.get_xydata()
 
-def first_line(outputs, name):
-    """The values of the only line in the first panel of this figure, [M, 2]."""
-    (line,) = drawn_of(outputs)[name].figure.axes[0].lines
-    return line.get_xydata()
+    return values
 
 
 def weights_of(path, rows):
@@ -47,9 +37,9 @@ def weights_of(path, rows):
     (path / "weights.csv").write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
+def test_the_largest_loss_and_the_gap_at_every_measurement(outputs, drawn_of):
     outputs.run(curve=CURVE, train={"a": (0.5, 80.0), "b": (0.7, 90.0)})
-    drawn = drawn_of(outputs)
+    drawn = drawn_of()
     (worst,) = drawn["worst_case_training_loss"].figure.axes[0].lines
     assert worst.get_xydata().tolist() == [[0, 3.0], [50, 1.5], [100, 0.7]]
     signed, gap = (axis.lines[0].get_ydata() for axis in drawn["discrepancy"].figure.axes)
@@ -57,96 +47,63 @@ def test_the_largest_loss_and_the_gap_at_every_measurement(outputs):
     np.testing.assert_allclose(gap, np.abs(signed))
 
 
-def test_a_measurement_without_all_domains_is_left_out(outputs):
+def test_a_measurement_without_all_domains_is_left_out(outputs, first_line):
     outputs.run(curve=[{"a": 2.0, "b": 3.0}, {"a": 1.5}, {"a": float("nan"), "b": 1.0}, {}])
-    assert first_line(outputs, "worst_case_training_loss")[:, 0].tolist() == [0, 100]
+    assert first_line("worst_case_training_loss")[:, 0].tolist() == [0, 100]
 
 
-def test_effective_number_of_domains(outputs):
-    path = outputs.run()
-    weights_of(path, [(1, {"a": 0.5, "b": 0.5}), (9, {"a": 1.0, "b": 0.0}), (10, {"a": 0.5})])
-    np.testing.assert_allclose(first_line(outputs, "effective_domains"), [[1, 2.0], [9, 1.0]])
-
-
-def test_a_broken_weights_file_leaves_the_rest(outputs):
+def test_a_broken_weights_file_leaves_the_rest(outputs, drawn_of):
     path = outputs.run(curve=CURVE)
     (path / "weights.csv").write_text("no table", "utf-8")
-    assert set(drawn_of(outputs)) == {"worst_case_training_loss", "discrepancy"}
+    assert set(drawn_of()) == {"worst_case_training_loss", "discrepancy"}
 
 
-@pytest.mark.parametrize(("kind", "half"), [("std", 5.29), ("sem", 3.06), ("ci95", 13.14)])
-def test_bands_are_what_the_caption_says(kind, half):
-    found = band(pd.DataFrame([[80.0, 82.0, 90.0]]), kind)
-    np.testing.assert_allclose(found["high"] - found["mean"], half, 1e-2)
-    assert found["least"].tolist() == [80.0]
-
-
-def test_a_line_is_of_the_iterations_that_all_seeds_have(outputs):
+def test_a_line_is_of_the_iterations_that_all_seeds_have(outputs, first_line):
     outputs.run("even", 0, curve=CURVE)
     outputs.run("even", 1, curve=CURVE[:1])
-    assert first_line(outputs, "worst_case_training_loss")[:, 0].tolist() == [0, 100]
+    assert first_line("worst_case_training_loss")[:, 0].tolist() == [0, 100]
 
 
-def test_one_seed_has_no_band(outputs):
+def test_one_seed_has_no_band(outputs, drawn_of):
     outputs.run(curve=CURVE)
-    drawn = drawn_of(outputs, "ci95")["worst_case_training_loss"]
+    drawn = drawn_of("ci95")["worst_case_training_loss"]
     assert not drawn.figure.axes[0].collections
     assert "n = 1 seed: no band." in drawn.caption
 
 
-def test_individuals_and_mixtures_apart_and_together(outputs):
+def test_individuals_and_mixtures_apart_and_together(outputs, drawn_of):
     for seed in (0, 1):
         outputs.run("even", seed, curve=CURVE)
         outputs.run("individual", seed, curve=CURVE, settings={"domain": "a"})
         for i, lam in enumerate((0.1, 1.0)):
             outputs.run("opt", seed, curve=CURVE, settings={"lam": lam}, folder=str(i))
-    drawn = drawn_of(outputs, "ci95")
+    drawn = drawn_of("ci95")
     apart = drawn["worst_case_training_loss"]
     left, right = apart.figure.axes
     assert (left.get_title(), right.get_title()) == ("individual models", "mixtures")
     assert (len(left.lines), len(right.lines)) == (1, 3)
     assert right.get_yscale() == "log"
     assert "n = 2 seeds; band: ± half width of the 95 % t interval" in apart.caption
-    assert {"worst_case_training_loss_together", "lambda_worst", "lambda_curves"} <= set(drawn)
+    assert "lambda_worst" in drawn
     looks = {(line.get_linestyle(), line.get_marker()) for line in right.lines}
     assert len(looks) == 3, "told apart without colour"
 
 
-def test_sweeps_of_lambda_are_named_by_what_else_differs(outputs):
+def test_sweeps_of_lambda_are_named_by_what_else_differs(outputs, study_of):
     for lam in (0.1, 1.0):
         for c in ("auto", "centred"):
             outputs.run("opt", 0, settings={"lam": lam, "c": c}, folder=f"{lam}{c}")
     outputs.run("kl", 0, settings={"lam": 1.0})  # no sweep
-    assert [*sweeps(section_of(outputs))] == ["opt c=auto", "opt c=centred"]
+    assert [*sweeps(study_of())] == ["opt c=auto", "opt c=centred"]
 
 
-def test_parts_of_the_running_time_add_up(outputs):
-    outputs.run(extra={"seconds": SECONDS})
-    (run,) = section_of(outputs).runs
-    parts = mean_parts([run]).to_dict()
-    assert parts == pytest.approx(
-        {"data": 2.0, "model": 7.0, "adversary": 1.0, "measurement": 3.0, "rest": 1.5}
-    )
-    assert sum(parts.values()) == SECONDS["total"]
-    assert "running_time" in drawn_of(outputs)
-
-
-def test_runs_of_which_none_has_all_times_have_no_bar(outputs):
-    outputs.run(seed=0, extra={"seconds": {"training": 1.0}})
-    outputs.run(seed=1, extra={"seconds": {"adversary": 0.1, "measurement": 1.0}})
-    assert mean_parts(section_of(outputs).runs) is None
-    assert "running_time" not in drawn_of(outputs)
-
-
-def test_of_many_rows_even_and_the_best_are_drawn(outputs):
+def test_of_many_rows_even_and_the_best_are_drawn(outputs, drawn_of):
     outputs.run("even", train={"a": (99.0, 50.0), "b": (99.0, 50.0)})
     for i in range(20):
         outputs.run(f"m{i:02d}", train={"a": (1.0 + i, 50.0), "b": (0.5, 50.0)})
-    section = section_of(outputs)
-    names = [group.method for group in chosen(section, section.groups, 4)]
-    assert names == ["even", "m00", "m01", "m02"]
-    caption = drawn_of(outputs)["worst_case_training_loss"].caption
-    assert "14 of 21 rows are drawn" in caption
+    drawn = drawn_of()["worst_case_training_loss"]
+    assert len(drawn.figure.axes[0].lines) == 14
+    assert "14 of 21 rows are drawn" in drawn.caption
 
 
 def many(outputs, methods, domains, seeds=1):
@@ -180,22 +137,21 @@ TREES = {
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_no_text_lies_on_another_or_is_cut_off(outputs, tree):
+def test_no_text_lies_on_another_or_is_cut_off(outputs, tree, drawn_of):
     many(outputs, *TREES[tree])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn = drawn_of(outputs)
+        drawn = drawn_of()
         for one in drawn.values():
             assert_apart(one)
-    assert {"worst_case_training_loss", "weights", "running_time", "regret"} <= set(drawn)
+    assert {"worst_case_training_loss", "weights", "running_time"} <= set(drawn)
 
 
 EVERY = {
-    3: "worst_case_training_loss worst_case_training_loss_together paired_differences static_front "
-    "discrepancy best_and_worst_training_loss weights effective_domains drift lambda_worst "
-    "lambda_curves regret running_time",
+    3: "worst_case_training_loss paired_differences static_front discrepancy "
+    "best_and_worst_training_loss weights drift lambda_worst running_time",
     2: "static_front",
-    9: "domains domain_losses weights discrepancy static_front",
+    9: "weights discrepancy static_front",
 }
 
 
@@ -223,9 +179,9 @@ def unlike(outputs, count):
 
 
 @pytest.mark.parametrize(("count", "spread"), [(3, "ci95"), (2, "ci95"), (9, "std")])
-def test_nothing_is_drawn_outside_its_axes(outputs, count, spread):
+def test_nothing_is_drawn_outside_its_axes(outputs, count, spread, drawn_of):
     unlike(outputs, count)
-    drawn = drawn_of(outputs, spread)
+    drawn = drawn_of(spread)
     assert set(EVERY[count].split()) <= set(drawn)
     for name, one in drawn.items():
         assert_inside(name, one.figure)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from robustmd.report.content import report_on
-from robustmd.report.figures import planes
-from robustmd.report.front import front, front_sheet
+from robustmd.report.figures import static_front
+from robustmd.report.front import front
 
 
 def losses(a, b):
@@ -24,20 +23,18 @@ def fill(outputs, seeds=(0, 1, 2)):
 
 
 @pytest.fixture
-def drawn_of(section_of):
-    return lambda: planes.static_front(report_on(section_of()).recorded)
+def drawn_of(study_of):
+    return lambda: static_front(study_of())
 
 
-def test_the_best_fixed_weights_are_compared_with_learned_ones_by_seed(
-    outputs, section_of, csv_rows
-):
+def test_the_best_fixed_weights_are_compared_with_learned_ones_by_seed(outputs, study_of, csv_rows):
     fill(outputs)
     for seed in range(3):  # uniform even is a point, and counts once
         outputs.run("even", seed, train=losses(0.6, 0.3), settings={"prior": None}, folder="u")
     outputs.run("erm", 0)  # fixed weights that are no key of it: no point
     other = {"learning_rate": 0.5}  # trained in another way: no point
     outputs.run("even", 0, settings={"prior": [0.3, 0.7]}, training=other, folder="other")
-    found = front(section_of())
+    found = front(study_of())
     assert list(found.points) == [(0.0, 1.0), (0.5, 0.5), (1.0, 0.0)]
     assert found.best == (1.0, 0.0)
     for part in (
@@ -48,18 +45,18 @@ def test_the_best_fixed_weights_are_compared_with_learned_ones_by_seed(
         "topk learning_rate=0.03 +0.400 [+0.400, +0.400] worse",
     ):
         assert part in found.answer
-    rows = csv_rows(front_sheet(found))
+    rows = csv_rows(found.csv)
     assert [row["kind"] for row in rows] == ["fixed"] * 3 + ["learned"] * 2
     assert [row["best_fixed"] for row in rows[:3]] == ["no", "no", "yes"]
     assert float(rows[0]["a_train_loss_mean"]) == pytest.approx(0.901)
     assert float(rows[3]["difference_to_best"]) == pytest.approx(-0.1)
 
 
-def test_two_fixed_weights_are_no_front(outputs, section_of):
+def test_two_fixed_weights_are_no_front(outputs, study_of):
     outputs.run("even", 0, settings={"prior": [0.0, 1.0]})
     outputs.run("even", 0, settings={"prior": [1.0, 0.0]}, folder="1")
     outputs.run("opt", 0)
-    assert front(section_of()) is None
+    assert front(study_of()) is None
 
 
 def test_the_figure_says_what_marker_and_bars_are(outputs, drawn_of):

@@ -30,7 +30,7 @@ def test_every_row_has_as_many_cells_as_there_are_columns(table):
     assert set(columns) == {"l", "r"}
     body = table.partition("\\toprule\n")[2].partition("\\bottomrule")[0]
     rows = [line for line in body.splitlines() if line.endswith(r"\\")]
-    assert len(rows) >= len(NAMES) + 8
+    assert len(rows) >= len(NAMES) + 6
     for row in rows:
         cells = re.split(r"(?<!\\)&", row)
         spans = [int(n) for n in re.findall(r"\\multicolumn\{(\d+)\}", row)]

@@ -6,8 +6,8 @@ import shlex
 import pytest
 from hydra import compose, initialize_config_module
 
-from robustmd.report.missing import command_for
-from robustmd.runs.reader import collect
+from robustmd.report.tables import command_for
+from robustmd.runs.records import read_records
 
 
 @pytest.fixture
@@ -21,6 +21,12 @@ def reported(written):
     return made
 
 
+def missing(section):
+    """(row, seeds, reason, command) of each gap."""
+    (table,) = section.parts["Missing"]
+    return [*table.shown.itertuples(index=False, name=None)]
+
+
 def environment(path, **values):
     file = path / "environment.json"
     file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | values), "utf-8")
@@ -31,9 +37,9 @@ def test_seeds_that_a_row_lacks_come_with_their_command(outputs, reported):
         outputs.run("even", seed)
     outputs.run("opt", 1)
     section, _ = reported()
-    (missing,) = section.missing
-    assert (missing.label, missing.seeds, missing.reason) == ("opt", (0, 2), "not run")
-    assert missing.command == "robustmd train -m method=opt data=toy seed=0,2"
+    assert missing(section) == [
+        ("opt", "0, 2", "not run", "robustmd train -m method=opt data=toy seed=0,2")
+    ]
 
 
 def test_unfinished_runs_go_on_by_their_own_command(outputs, reported):
@@ -45,10 +51,10 @@ def test_unfinished_runs_go_on_by_their_own_command(outputs, reported):
     outputs.run("opt", 0, settings={"lam": 1.0}, folder="1")
     outputs.run("opt", 1, settings={"lam": 1.0}, folder="1")
     section, _ = reported()
-    found = [(m.label, m.seeds, m.command) for m in section.missing]
+    found = [(label, seeds, command) for label, seeds, _, command in missing(section)]
     assert found == [
-        ("even", (1,), "robustmd train method=even data=toy seed=1"),
-        ("opt λ=9", (0,), "robustmd train method=opt data=toy method.lam=9 seed=0"),
+        ("even", "1", "robustmd train method=even data=toy seed=1"),
+        ("opt λ=9", "0", "robustmd train method=opt data=toy method.lam=9 seed=0"),
     ]
 
 
@@ -58,11 +64,12 @@ def test_a_broken_summary_is_missing_too_and_is_told_from_its_folder(outputs, re
     cut = outputs.root / "toy" / "even" / "00000000" / "seed=1" / "summary.json"
     cut.write_text(cut.read_text("utf-8")[:50], "utf-8")
     section, _ = reported()
-    (missing,) = section.missing
-    assert (missing.label, missing.seeds) == ("even", (1,))
-    assert missing.reason.startswith("summary.json cannot be read: ")
-    (entry,) = (e for e in section.entries if e.reason)
-    assert (entry.path, entry.seed, entry.label) == (cut.parent, 1, "even")
+    ((label, seeds, reason, _),) = missing(section)
+    assert (label, seeds) == ("even", "1")
+    assert reason.startswith("summary.json cannot be read: ")
+    entries = section.entries.shown
+    (entry,) = entries[entries["why"] != ""].itertuples()
+    assert (outputs.root / entry.files, entry.seed, entry.run) == (cut.parent, "1", "even")
 
 
 def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, reported):
@@ -70,7 +77,7 @@ def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, reported):
     path = outputs.run("even", 1) / "metrics.csv"
     path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
     section, _ = reported()
-    assert section.missing[0].command.endswith("seed=1 force=true")
+    assert missing(section)[0][-1].endswith("seed=1 force=true")
 
 
 def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs):
@@ -83,9 +90,9 @@ def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs)
         config = as_dict(typed(compose("config", overrides=overrides)))
     path = outputs.run("ot")
     environment(path, overrides=None)
-    (run,) = collect(outputs.root).runs
-    run.config.clear()
-    run.config.update(config)
+    run = read_records(outputs.root).runs.iloc[0]
+    run["config"].clear()
+    run["config"].update(config)
     program, command, *made = shlex.split(command_for(run, (7,)))
     assert (program, command, made[-1]) == ("robustmd", "train", "seed=7")
     with initialize_config_module("robustmd.conf", version_base="1.3"):
@@ -104,8 +111,8 @@ def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs)
 def test_paths_are_quoted_for_hydra_and_the_shell(outputs, value, text):
     path = outputs.run("even")
     environment(path, overrides=None)
-    (run,) = collect(outputs.root).runs
-    run.config["paths"] = {"data": value, "cache": None}
+    run = read_records(outputs.root).runs.iloc[0]
+    run["config"]["paths"] = {"data": value, "cache": None}
     words = shlex.split(command_for(run, (0,)))
     assert text in words
     assert not any(word.startswith("paths.cache") for word in words)
@@ -120,13 +127,13 @@ def test_compute_counts_failed_and_unfinished_runs_by_device(outputs, reported):
     outputs.run("opt", 0, extra={"status": "failed", "seconds": {"total": 5.0, "data": "x"}})
     outputs.run("opt", 1, extra={"seconds": None})
     section, result = reported()
-    found = [(c.label, c.device, c.finished, c.unfinished, c.seconds) for c in section.compute]
-    assert found == [
+    raw = section.csv["compute.csv"]
+    assert [*raw[[*raw][:5]].itertuples(index=False, name=None)] == [
         ("even", "cpu", 2, 0, 42.0),
         ("opt", "cpu", 1, 1, 5.0),
         ("even", "Some GPU", 0, 1, 15.0),  # no total: its parts, of which training has adversary
     ]
-    assert [c.is_complete for c in section.compute] == [True, False, False]
+    assert [*raw["complete"]] == ["yes", "no", "no"]
     page = result.page.read_text("utf-8")
     assert "| opt | cpu | 1 | 1 | ≥ 5.0 |" in page
 
@@ -140,8 +147,7 @@ def test_every_run_directory_is_an_entry(outputs, reported):
     outputs.run("even", 0, data="other", extra={"status": "failed"})
     section, result = reported()
     found = {
-        (e.path.relative_to(outputs.root).as_posix(), e.status, e.reason.partition(" ")[0])
-        for e in section.entries
+        (e.files, e.status, e.why.partition(" ")[0]) for e in section.entries.shown.itertuples()
     }
     assert found == {
         ("toy/even/00000000/seed=0", "finished", ""),
@@ -159,7 +165,7 @@ def test_where_a_record_makes_no_command_the_reason_stands_in_its_place(outputs,
     hostile = "+hydra.callbacks.x={_target_: pandas.read_pickle, filepath_or_buffer: p.pkl}"
     environment(path, overrides=["method=even", "data=toy", hostile])
     section, result = reported()
-    (gap,) = section.missing
-    assert gap.command.startswith("not known: +hydra.callbacks.x=")
+    (gap,) = missing(section)
+    assert gap[-1].startswith("not known: +hydra.callbacks.x=")
     for page in (result.page, result.html):
         assert "robustmd train method=even" not in page.read_text("utf-8")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustmd.errors import printable
-from robustmd.report.names import clean, latex, markdown
-from robustmd.report.style import figure_text
+from robustmd.report.figures import wrapped
+from robustmd.report.render import latex, markdown
 
 
 @pytest.mark.parametrize(
@@ -39,20 +39,19 @@ def test_markdown(name, shown):
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", "two\nlines", "right\u202eleft", "nul\0"])
 def test_nothing_steers_a_terminal_or_breaks_a_line(name):
-    assert clean(name).isprintable()
-    assert "\\" in clean(name)
+    assert printable(name).isprintable()
+    assert "\\" in printable(name)
 
 
 @given(st.text())
 def test_any_text_is_one_line_everywhere(text):
-    for shown in (clean(text), latex(text), markdown(text), figure_text(text)):
+    for shown in (printable(text), latex(text), markdown(text)):
         assert "\n" not in shown
         assert shown.isprintable()
 
 
-def test_figures_show_no_mathematics_and_hide_no_label():
-    assert figure_text("$x$") == r"\$x\$"
-    assert figure_text("_x") == " _x"
+def test_a_legend_hides_no_label():
+    assert wrapped("_x", 9) == " _x"
 
 
 SHOWN = (".md", ".html", ".csv", ".tex")
@@ -73,7 +72,7 @@ def test_names_of_a_stranger_are_escaped_in_every_file_of_a_report(outputs, writ
         assert [line for line in text.split("\n") if line != printable(line)] == [], name
     for name in ("index.html", "table.csv", "terminal"):
         assert all(part in shown[name] for part in ("[red]a", r"b\u202ec", r"d\u200be\x1b]0;x\x07"))
-    assert r"| a&amp;b\_\<i\> † | 1 | 1 |" in shown["README.md"]
-    assert r"a\&b\_\textless{}i\textgreater{}$^\dagger$ & 1 & 1 &" in shown["table.tex"]
+    assert r"| a&amp;b\_\<i\> † |" in shown["README.md"]
+    assert r"a\&b\_\textless{}i\textgreater{} $^\dagger$ &" in shown["table.tex"]
     assert "<i>" not in shown["index.html"]
     assert "a&b_<i> − even" in shown["terminal"]

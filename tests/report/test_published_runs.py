@@ -12,39 +12,36 @@ import pytest
 
 import robustmd
 from robustmd.config.identity import config_hash, identity_of, number_changing
-from robustmd.report.aggregate import Group, Section, sections
-from robustmd.report.estimate import difference
-from robustmd.report.front import front
-from robustmd.report.paired import comparisons
-from robustmd.report.quantities import WORST_TEST_ACCURACY, WORST_TRAIN_LOSS, Quantity
-from robustmd.report.selection import Selection
-from robustmd.report.table import build_table
+from robustmd.report.front import LOSS, front
+from robustmd.report.numbers import Rule, Study, studies
+from robustmd.report.statistics import difference
+from robustmd.report.tables import interval_text, results, signed, with_spread
 from robustmd.runs.files import CONFIG, ENVIRONMENT
-from robustmd.runs.reader import collect
+from robustmd.runs.records import read_records
 from robustmd.runs.untrusted import read_record
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "outputs" / "published"
 
 
-def tables(study: str, selection: Selection | None = None) -> tuple[Section, ...]:
-    return sections(collect(PUBLISHED / study).runs, selection)[0]
+def tables(study: str, rule: str = "last40") -> list[Study]:
+    return studies(read_records(PUBLISHED / study), Rule(rule), "std")[0]
 
 
-def only(study: str) -> Section:
-    (section,) = tables(study)
-    return section
+def only(study: str) -> Study:
+    (found,) = tables(study)
+    return found
 
 
 @pytest.fixture(scope="module")
 def cells() -> dict[str, dict[str, list[str]]]:
     """data set -> row -> its numbers, as a report shows them."""
     return {
-        section.data: {
-            row.cells[0].text: [text for *_, text in cells]
-            for row, cells in build_table(section).sheet.body
+        study.data: {
+            row.removesuffix(" †"): [row, *cells]
+            for row, *cells in results(study).shown.itertuples(index=False, name=None)
         }
-        for section in tables("demo")
+        for study in tables("demo")
     }
 
 
@@ -88,12 +85,12 @@ def test_runs_of_before_have_the_identity_that_their_folder_is_named_by():
 )
 def test_differences_over_20_seeds_are_theirs(page, study, rule, count):
     text = (ROOT / page).read_text("utf-8")
-    found = tables(study, Selection(rule))
-    compared = [one for section in found for one in comparisons(section)]
+    found = tables(study, rule)
+    compared = [one for study in found for one in study.comparisons.itertuples()]
     assert len(compared) >= count
     for one in compared[:count]:
-        decimals = 3 if one.quantity.kind == "loss" else 2
-        shown = [f"{x:+.{decimals}f}" for x in (one.difference.mean, *one.difference.interval)]
+        decimals = 2 if one.unit == "points" else 3
+        shown = [f"{x:+.{decimals}f}" for x in (one.difference, one.ci95_low, one.ci95_high)]
         mean, low, high = (x.replace("-", "−") for x in shown)
         assert mean in text
         assert f"[{low}, {high}]" in text
@@ -119,10 +116,12 @@ def test_the_table_of_the_static_front_is_theirs():
     found = front(only("static_front"))
     assert found
     assert len(found.points) == 11
-    for one in found.against:
-        loss = next(g for g in found.learned if g.label == one.method).estimate(WORST_TRAIN_LOSS)
-        said = f"{one.mean_text} {one.interval_text} | {one.word}"
-        assert f"| {one.method} | {loss.mean:.3f} ± {loss.std:.3f} | {said} |" in text
+    metric = found.study.metrics["loss"]
+    for one in found.against.itertuples():
+        loss = found.study.values[LOSS][one.method]
+        interval = interval_text(metric, one.ci95_low, one.ci95_high)
+        said = f"{signed(metric, one.difference)} {interval} | {one.verdict}"
+        assert f"| {one.method} | {loss.mean():.3f} ± {loss.std():.3f} | {said} |" in text
 
 
 def test_the_table_of_many_domains_is_theirs():
@@ -145,7 +144,8 @@ def test_the_table_of_many_domains_is_theirs():
         assert f"| {' | '.join(cells)} |" in text
         if method in ("opt", "kl", "cvar"):
             found = difference(list(runs["worst_train_loss"][method] - even))
-            shown = [f"{x:+.3f}".replace("-", "−") for x in (found.mean, *found.interval)]
+            ends = (found[key] for key in ("difference", "ci95_low", "ci95_high"))
+            shown = [f"{x:+.3f}".replace("-", "−") for x in ends]
             assert f"{shown[0]} [{shown[1]}, {shown[2]}]" in text
 
 
@@ -160,29 +160,30 @@ def test_the_tables_of_lambda_are_theirs():
         assert rows in text
 
 
-def spread_text(group: Group, quantity: Quantity) -> str:
-    found, decimals = group.estimate(quantity), 3 if quantity.kind == "loss" else 2
-    return f"{found.mean:.{decimals}f} ± {found.std:.{decimals}f}"
+def spread_text(study: Study, row: str, name: tuple[str, str, str]) -> str:
+    values = study.values[name][row]
+    return with_spread(study.metrics[name[2]], values.mean(), values.std())
 
 
 def test_the_tables_of_the_papers_digits_and_of_lambda_are_theirs():
     text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
-    groups = [group for study in ("digits_table", "lambda_l2") for group in only(study).groups]
-    assert len(groups) == 7
-    for group in groups:
-        worst = [spread_text(group, one) for one in (WORST_TEST_ACCURACY, WORST_TRAIN_LOSS)]
+    found = [only(study) for study in ("digits_table", "lambda_l2")]
+    rows = [(study, row) for study in found for row in study.rows.index]
+    assert len(rows) == 7
+    for one in rows:
+        worst = spread_text(*one, ("worst", "test", "accuracy")), spread_text(*one, LOSS)
         assert f"| {worst[0]} | {worst[1]} |" in text
-        assert f"| {spread_text(group, Quantity('accuracy', 'test', 'mnist'))} |" in text
+        assert f"| {spread_text(*one, ('mnist', 'test', 'accuracy'))} |" in text
 
 
 def test_the_ratios_of_times_are_theirs():
     text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
-    groups = {group.method: group for group in only("running_time").groups}
+    runs = only("running_time").runs
     seconds = {
-        method: np.array([run.seconds["training"] for run in group.runs])
-        for method, group in groups.items()
+        method: np.array([spent["training"] for spent in own["seconds"]])
+        for method, own in runs.groupby("method")
     }
     for method in ("opt", "ot", "oracle"):
         found = difference(seconds[method] / seconds["even"])
-        low, high = found.interval
-        assert f"| {method} | {found.mean:.3f} [{low:.3f}, {high:.3f}] |" in text
+        mean, low, high = (found[key] for key in ("difference", "ci95_low", "ci95_high"))
+        assert f"| {method} | {mean:.3f} [{low:.3f}, {high:.3f}] |" in text

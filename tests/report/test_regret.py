@@ -4,20 +4,19 @@ import math
 
 import pytest
 
-from robustmd.report.regret import ROUNDING, regret_sheet, regrets
+from robustmd.report.tables import ROUNDING, regret
 
 GOOD = {"measured": 0.1, "bound": 0.2, "mu": 1.5, "updates": 100}
 
 
 @pytest.fixture
-def line_of(outputs, section_of, csv_rows):
+def line_of(outputs, study_of, csv_rows):
     """The only line of regret.csv, of runs with these regrets."""
 
     def made(*recorded):
-        for seed, regret in enumerate(recorded):
-            outputs.run("opt", seed, extra={} if regret is None else {"regret": regret})
-        section = section_of()
-        (line,) = csv_rows(regret_sheet(regrets(section), section))
+        for seed, one in enumerate(recorded):
+            outputs.run("opt", seed, extra={} if one is None else {"regret": one})
+        (line,) = csv_rows(regret(study_of()).raw)
         return line
 
     return made

@@ -7,14 +7,13 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from robustmd.report.aggregate import sections
-from robustmd.report.content import report_on
-from robustmd.report.domains_table import leave_one_out
-from robustmd.report.figures import losses
-from robustmd.report.quantities import MEAN_TEST_ACCURACY, WORST_TEST_ACCURACY, WORST_TRAIN_LOSS
-from robustmd.report.selection import Selection
+from robustmd.report import figures
+from robustmd.report.front import leave_one_out
+from robustmd.report.numbers import Rule, studies
+from robustmd.report.tables import runs_csv
 from robustmd.runs.listing import list_runs
 from robustmd.runs.reader import collect
+from robustmd.runs.records import read_records
 
 DOMAINS = ("art", "photo", "sketch")
 TRAINED = DOMAINS[:2]
@@ -69,8 +68,6 @@ def test_every_aggregate_is_over_the_domains_that_train(runs, written, by_method
             values = list(map(statistics.fmean, curves))
             assert float(rows[method][f"{name}_mean"]) == pytest.approx(statistics.fmean(values))
             assert float(rows[method][f"{name}_std"]) == pytest.approx(statistics.stdev(values))
-    (section,), _ = sections(collect(runs.root).runs)
-    assert section.domains == TRAINED
     differences = by_method(folder / "paired.csv")
     assert differences["opt"]["quantity"] == "test accuracy on photo, even's best domain"
 
@@ -84,16 +81,14 @@ def test_tables_and_pages_name_the_unseen(runs, written):
         assert "orst trained" in text, path
 
 
-def test_its_figure_has_the_unseen_apart_and_curves_are_of_the_others(runs, section_of):
-    section = section_of()
-    data = report_on(section).recorded
-    assert {data.weights(run).shape for run in section.runs} == {(1, 2)}
-    assert {data.losses(run).shape for run in section.runs} == {(3, 2)}
-    drawn = losses.unseen_accuracy(data)
+def test_its_figure_has_the_unseen_apart_and_curves_are_of_the_others(runs, study_of):
+    study = study_of()
+    assert {weights.shape for weights in study.weights.values()} == {(1, 2)}
+    drawn = figures.unseen_test_accuracy(study)
     trained, apart = drawn.figure.axes
     assert apart.get_title() == "sketch (unseen)"
     for axes, domains in ((trained, TRAINED), (apart, ["sketch"])):
-        paths = [run.path for run in section.groups[0].runs]
+        paths = [runs.root / run for run in study.runs["run"][study.runs["row"] == "even"]]
         curves = [by_hand(path, "test", "accuracy", min, domains) for path in paths]
         means = [statistics.fmean(values) for values in zip(*curves, strict=True)]
         assert list(axes.lines[0].get_ydata()) == pytest.approx(means)
@@ -104,13 +99,13 @@ def test_best_val_does_not_see_an_unseen_domain(runs, altered):
     """Chosen: the second of three measurements, whatever the validation rows of sketch say."""
 
     def chosen():
-        selected = [Selection("best-val").select(run) for run in collect(runs.root).runs]
-        quantities = (WORST_TRAIN_LOSS, WORST_TEST_ACCURACY, MEAN_TEST_ACCURACY)
-        return [(s.iterations("test"), *(q.of(s) for q in quantities)) for s in selected]
+        (study,), _ = studies(read_records(runs.root), Rule("best-val"), "std")
+        quantities = ["worst_train_loss", "worst_test_accuracy", "mean_test_accuracy"]
+        return runs_csv(study)[["iterations", *quantities]].to_numpy().tolist()
 
     before = chosen()
     assert len(before) == 4
-    assert {iterations for iterations, *_ in before} == {(66,)}
+    assert {iterations for iterations, *_ in before} == {"66"}
     for path in runs.root.rglob("metrics.csv"):
         lines = path.read_text("utf-8").splitlines()
         for i, line in enumerate(lines):
@@ -153,10 +148,10 @@ def test_unseen_domains_that_cannot_be_leave_the_run_out(runs, named):
 
 def test_other_domains_kept_out_are_another_table(runs):
     runs.run("even", 0, data="folder", folder="1", train=dict.fromkeys(DOMAINS, (0.5, 80.0)))
-    found, _ = sections(collect(runs.root).runs)
+    found, _ = studies(read_records(runs.root), Rule(), "std")
     assert [(s.domains, s.unseen, s.folder) for s in found] == [
-        (DOMAINS, (), "folder"),
-        (TRAINED, ("sketch",), "folder-without-sketch"),
+        ([*DOMAINS], [], "folder"),
+        ([*TRAINED], ["sketch"], "folder-without-sketch"),
     ]
     assert found[1].data == "folder (unseen: sketch)"
 
@@ -190,9 +185,9 @@ def test_leave_one_domain_out_over_the_seeds_that_have_all(outputs, written, by_
     assert rows["opt"]["seeds"] == "0 1"
     assert float(rows["opt"]["unseen_art_test_accuracy_mean"]) == 61.0
     line = " | ".join(f"{mean} ± 2.83" for mean in ("52.00", "62.00", "72.00", "82.00", "67.00"))
-    assert f"| even | 2 | 1 | {line} |" in (folder / "table.md").read_text("utf-8")
+    assert f"| even | {line} | 2 | 1 |" in (folder / "table.md").read_text("utf-8")
     tex = (folder / "table.tex").read_text()
-    assert "even & 2 & 1 & 52.00 $\\pm$ " in tex
+    assert "even & 52.00 $\\pm$ " in tex
     for page in (result.page, result.html):
         assert "leave one domain out" in page.read_text("utf-8")
 
@@ -203,6 +198,6 @@ def test_settings_that_differ_are_rows_of_their_own_and_need_every_domain(output
     train = dict.fromkeys(DOMAINS, (0.4, 95.0))
     other = {"settings": {"lam": lam}, "unseen": ["sketch"], "train": train}
     outputs.run("opt", data="folder", folder="9", **other)
-    found, _ = sections(collect(outputs.root).runs)
-    tables = leave_one_out(found)
-    assert [row.label for table in tables for row in table.rows] == expected
+    found, _ = studies(read_records(outputs.root), Rule(), "std")
+    tables = [table for *_, table in leave_one_out(found)]
+    assert [row for table in tables for row in table.raw["method"]] == expected

@@ -10,9 +10,9 @@ import pytest
 from tiny import rows, summary, synthetic_domains
 
 from robustmd.domains import DomainSet
-from robustmd.report.aggregate import sections
-from robustmd.report.domains_table import leave_one_out
-from robustmd.runs.reader import collect
+from robustmd.report.front import leave_one_out
+from robustmd.report.numbers import Rule, studies
+from robustmd.runs.records import read_records
 
 DOMAINS = ("a", "b", "c")
 
@@ -86,9 +86,10 @@ def test_the_leave_one_out_table_of_real_runs(train: Callable[..., Any], tmp_pat
         values = [row[4] for row in measured(directory) if row[1:3] == ("test", kept)]
         by_hand.append(statistics.fmean(values[1:]))  # the untrained model is not in the mean
     assert len(set(by_hand)) > 1
-    found, left_out = sections(collect(tmp_path / "outputs").runs)
-    assert not left_out
-    (table,) = leave_one_out(found)
-    (row,) = table.rows
-    assert (row.label, len(row.seeds)) == ("opt", 1)
-    assert [cell.mean for cell in row.cells] == pytest.approx([*by_hand, statistics.fmean(by_hand)])
+    found, left_out = studies(read_records(tmp_path / "outputs"), Rule(), "std")
+    assert left_out.empty
+    ((*_, table),) = leave_one_out(found)
+    (row,) = table.raw.to_dict("records")
+    assert (row["method"], row["n"]) == ("opt", 1)
+    means = [value for name, value in row.items() if name.endswith("_mean")]
+    assert means == pytest.approx([*by_hand, statistics.fmean(by_hand)])
