@@ -4,7 +4,7 @@
 The contenders take turns, so that what slows the machine cancels in their ratios. A ratio is the
 median over rounds, with an interval that holds the median with 95 %.
 
-    python scripts/bench.py --out bench.json           # about 3 minutes on 2 idle cores
+    python scripts/bench.py --out bench.json
     python scripts/bench.py --beside ../old-checkout   # whole runs of two versions of the code
 """
 
