@@ -15,7 +15,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -24,19 +23,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
-
-FIGURE_STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "0.9",
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "savefig.dpi": 160,
-}
 
 # --- the command ----------------------------------------------------------------------------------
 
@@ -88,10 +74,6 @@ def markdown_table(
     """Columns that do not hold text hold numbers and are aligned to the right."""
     lines = [head, ["---" if name in text_columns else "---:" for name in head], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def figure_style() -> Any:
-    return mpl.rc_context(FIGURE_STYLE)
 
 
 # --- many runs at once ----------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from _study import (
     Findings,
     Lanes,
     SaddlePoint,
-    figure_style,
     markdown_table,
     minimise_mixture,
     run_study,
@@ -43,6 +42,7 @@ from torch.nn.functional import logsigmoid
 from robustmd.adversary import Adversary
 from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, MethodFacts
+from robustmd.report.figures import figure_style
 from robustmd.training.data import stream
 
 # --- the domains ----------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from _study import (
     Findings,
     Lanes,
     duality_gap,
-    figure_style,
     markdown_table,
     minimise_mixture,
     one_thread,
@@ -51,6 +50,7 @@ from robustmd.adversary import (
     RegretMeter,
     schedules,
 )
+from robustmd.report.figures import figure_style
 from robustmd.training.data import stream
 
 # --- the problems: K losses f(W) for many W at once, in float64 -----------------------------------

@@ -15,9 +15,9 @@ from robustmd.runs.listing import Listed, differences, list_runs, publish, remov
 from robustmd.runs.untrusted import Unreadable
 
 EPILOG = """\
-status: finished, running, interrupted (by a signal), pruned (a search had better ones), failed,
-diverged, cut off (its process has gone without a word), unreadable. Every one but finished goes on
-with the command that --rerun-command prints, from its last checkpoint. docs/runs.md says more.
+status: finished, running, interrupted (by a signal), failed, diverged, cut off (its process has
+gone without a word), unreadable. Every one but finished goes on with the command that
+--rerun-command prints, from its last checkpoint. docs/runs.md says more.
 
 examples:
   robustmd runs                                   all runs in outputs/
@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--failed",
         action="store_true",
-        help="without those that finished, were pruned, or are running",
+        help="without those that finished or are running",
     )
     parser.add_argument(
         "--rerun-command",

@@ -249,6 +249,11 @@ class DomainSet:
         return self.targets.ndim == 2
 
     @property
+    def num_domains(self) -> int:
+        """K."""
+        return len(self.domains)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The domains' names, in order."""
         return tuple(domain.name for domain in self.domains)

@@ -424,7 +424,9 @@ def _square(image: Image.Image, size: int, file_format: str | None) -> np.ndarra
     """The largest centred square as 8-bit RGB, uint8 [size, size, 3]."""
     # 16-bit gray comes as 32-bit integers from PNG in older versions of Pillow, from PPM in all.
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format in ("PNG", "PPM")):
-        gray = np.rint(np.asarray(image) / 257)  # 65535 / 255
+        wide = np.asarray(image)
+        is_clear = wide == image.info.get("transparency")  # the one value that is, if any
+        gray = np.where(is_clear, 255, np.rint(wide / 257)).clip(0, 255)  # 65535 / 255
         image = Image.fromarray(gray.astype(np.uint8))
     elif image.mode in ("I", "F"):
         return "32-bit pixels, whose range is not known; save it with 8 or 16 bits"

@@ -64,10 +64,11 @@ PRINTED = {
 @dataclass(frozen=True)
 class Table:
     """`raw` is empty where there is no CSV file; `file`: the name of its files, without ending.
-    `marks`: {(row, column of `shown`): "best",
-    "second" or "broken"}. `texts`: columns of `shown` that are no numbers, beside the first;
-    `code`: those of them that are commands. `alarms` stand above all else, `warnings` and `notes`
-    below; rows from `published` on are printed elsewhere."""
+
+    `marks`: {(row, column of `shown`): "best", "second" or "broken"}. `texts`: columns of `shown`
+    that are no numbers, beside the first; `code`: those of them that are commands. `alarms` stand
+    above all else, `warnings` and `notes` below; rows from `published` on are printed elsewhere.
+    """
 
     title: str
     raw: Frame

@@ -26,7 +26,9 @@ def held(run: Path) -> Iterator[None]:
     """Hold the lock of a run directory for the block. Raises `Busy`, which names the holder; and
     OSError, also where the lock is no plain file."""
     path = run / files.LOCK
-    os.close(files.opened(path, os.O_RDWR | os.O_CREAT))
+    # Not made here: on a file system without locks the file that is there is the lock.
+    with contextlib.suppress(FileNotFoundError):
+        os.close(files.opened(path, os.O_RDWR))
     try:
         lock = FileLock(path, mode=0o666).acquire(timeout=PATIENCE)
     except Timeout:

@@ -43,7 +43,7 @@ ENVIRONMENT = ("robustmd", "git_commit", *MACHINE)
 
 def evaluate(path: Path, overrides: Sequence[str], which: str) -> int:
     """Measure the run's model `which` of MODELS, print, and compare with the run's summary. Code 1
-    where the last one's disagree. Raises UserError."""
+    where they disagree. Raises UserError."""
     console = make_console()
     directory = RunDirectory(path.resolve() if path.is_symlink() else path)  # typed: trusted
     config = _config(directory, overrides)
@@ -60,9 +60,7 @@ def evaluate(path: Path, overrides: Sequence[str], which: str) -> int:
         if parts
     }
     console.print(_table(measures, loss.unit))
-    if which == "best":  # measured with all training examples, of which the run may have taken some
-        return 0
-    return _compare(measures, directory, console)
+    return _compare(measures, directory, which, console)
 
 
 def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Config:
@@ -97,22 +95,39 @@ def _table(measures: Mapping[str, Measures], unit: str) -> Table:
     return table
 
 
-def _compare(measures: Mapping[str, Measures], directory: RunDirectory, console: Console) -> int:
-    """Does summary.json say the same? Accuracy may move by one example, where a tie breaks anew."""
-    recorded = (directory.record(files.SUMMARY) or {}).get("final")
+def _compare(
+    measures: Mapping[str, Measures], directory: RunDirectory, which: str, console: Console
+) -> int:
+    """Does the run say the same? Accuracy may move by one example, where a tie breaks anew."""
+    summary = directory.record(files.SUMMARY) or {}
+    recorded, where = summary.get("final"), files.SUMMARY
+    if which == "best":
+        recorded, where = _measured_then(directory, summary.get("best")), files.METRICS
     differing = [
         f"{split}/{name}"
         for split, domains in measures.items()
         for name, m in domains.items()
-        if not _agrees(m, recorded, split, name)
+        if (which == "last" or split != "train")  # of which it may have measured a part
+        and not _agrees(m, recorded, split, name)
     ]
     if not recorded:
-        console.print("summary.json has no measures to compare with: the run is not finished")
+        console.print(f"{where} has no measures to compare with: the run is not finished")
     elif differing:
-        console.print(f"differs from summary.json in: {listed(differing)}")
+        console.print(f"differs from {where} in: {listed(differing)}")
     else:
-        console.print("agrees with summary.json")
+        console.print(f"agrees with {where}")
     return 1 if differing else 0
+
+
+def _measured_then(directory: RunDirectory, best: Any) -> dict[str, dict[str, Any]]:
+    """split -> domain -> what metrics.csv has of the best measurement."""
+    found: dict[str, dict[str, Any]] = {}
+    iteration = best.get("iteration") if isinstance(best, dict) else None
+    with contextlib.suppress(Unreadable):
+        rows = read_frame(directory.path / files.METRICS)
+        for row in rows[rows.iteration == iteration].to_dict("records"):
+            found.setdefault(str(row["split"]), {})[str(row["domain"])] = row
+    return found
 
 
 def _agrees(measured: Mapping[str, Any], final: Any, split: str, name: str) -> bool:

@@ -72,6 +72,7 @@ def test_16_bit_images_keep_their_range_instead_of_saturating(write):
     shows(write(gray), (GRAY,) * 3)
     shows(write(gray, "a.tif"), (GRAY,) * 3)
     shows(write(b"P5 2 2 65535\n" + struct.pack(">4H", *[GRAY * 257] * 4), "a.pgm"), (GRAY,) * 3)
+    shows(write(gray, transparency=GRAY * 257), WHITE)
     for mode in "IF":
         assert "32-bit" in read(write(plain(1, mode), "a.tif"))
 

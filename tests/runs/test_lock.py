@@ -1,5 +1,6 @@
 """One writer a run, whatever became of the one before."""
 
+import errno
 import os
 import socket
 import subprocess
@@ -54,6 +55,24 @@ def test_a_killed_holder_leaves_no_lock_behind(
     with lock.held(tmp_path):
         assert lock.holder(tmp_path) == f"process {os.getpid()} on {socket.gethostname()}"
     assert lock.holder(tmp_path) is None
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_without_the_systems_locks_the_file_is_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def none_here(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", none_here)
+    for _ in range(2):  # it is free again
+        with lock.held(tmp_path):
+            with pytest.raises(lock.Busy, match="is at work"), lock.held(tmp_path):
+                pass
+            assert lock.holder(tmp_path) == f"process {os.getpid()} on {socket.gethostname()}"
+        assert lock.holder(tmp_path) is None
 
 
 def test_a_link_or_a_pipe_in_its_place_is_refused(tmp_path: Path) -> None:
