@@ -16,9 +16,8 @@ import torch
 from packaging.requirements import Requirement
 from rich.console import Console
 
-from robustmd.config.composing import composed_config
+from robustmd.config.check import make_config
 from robustmd.config.settings import Config
-from robustmd.config.typed import typed
 from robustmd.errors import UserError
 from robustmd.extras import install, required
 from robustmd.registry import BACKBONES, DATA
@@ -46,7 +45,7 @@ class Finding(NamedTuple):
 
 def findings(overrides: Sequence[str]) -> Iterator[Finding]:
     """One after another, as they are found. Raises UserError: the settings make no config."""
-    config = typed(composed_config(overrides))
+    config = make_config(overrides)
     yield from packages()
     yield from _machine(config)
     yield from _folders(config)
@@ -130,7 +129,7 @@ def _short_run(overrides: Sequence[str]) -> Finding:
     begun = time.perf_counter()
     try:
         with tempfile.TemporaryDirectory(prefix="robustmd-") as folder:
-            config = typed(composed_config([*SHORT, *overrides]))
+            config = make_config([*SHORT, *overrides])
             config.paths.outputs = folder
             outcome = run(config, Console(file=io.StringIO()))
     except (UserError, OSError, RuntimeError) as error:

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from robustmd.config.composing import composed_config
+from robustmd.config.check import make_config
 from robustmd.config.plugins import imports_of, load_plugins
-from robustmd.config.typed import typed
 from robustmd.console import make_console
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError
@@ -74,7 +73,7 @@ def train(
         if value is not None:
             given.append(f"{key}={_registered(value) if key == 'training.loss' else FROM_PYTHON}")
     load_plugins(imports_of(given))
-    config = typed(composed_config(given))
+    config = make_config(given)
     if domains is not None:
         known = domains if isinstance(domains, DomainSet) else DomainSet.from_tensors(domains)
         config.data.given, config.data.fingerprint = known, known.fingerprint

@@ -12,56 +12,121 @@ decorators; no list elsewhere names it. docs/own_code.md shows all of them.
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin
+from unicodedata import normalize
 
-from typing_extensions import Self, dataclass_transform
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import Self
 
-from robustmd.config.ranges import BELOW_ONE, NAMES, SIZES, key, one_of
+from robustmd.config.ranges import BELOW_ONE, NAMES, SIZES, allowed_of, key, one_of
 from robustmd.errors import UserError
 from robustmd.facts import BackboneFacts, DataFacts, FinishedRuns, MethodFacts  # noqa: F401
 
 
-@dataclass_transform()
-@dataclass
-class Settings:
-    """What an option can be set to: annotated keys with defaults, as in a dataclass.
+class Settings(BaseModel):
+    """What an option can be set to: annotated keys with defaults.
 
-    `name` is the option's own, set by the decorator that registers it.
+    A wrong type, a value outside a key's range and an unknown key are refused.
     """
 
-    name: str = ""
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, coerce_numbers_to_str=True
+    )
+
+    @field_validator("*")
+    @classmethod
+    def _in_range(cls, value: Any, key_: ValidationInfo) -> Any:
+        allowed = allowed_of(cls.model_fields[str(key_.field_name)])
+        if value is not None and not allowed.holds(value):
+            raise ValueError(f"must be {allowed.words}")
+        return value
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        self.check()
+        return self
 
     def check(self) -> None:
         """What depends on two keys. Raises UserError, or ValueError whose text follows
         "method=<name>: "."""
 
-    def names(self) -> tuple[str, ...]:
-        """Of a data set: its domains, in order, where they are known without loading it."""
-        return ()
+    def leaves(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """(dotted key, value) of every setting, nested ones included."""
+        for name, item in type(self).model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, Settings):
+                yield from value.leaves(f"{prefix}{name}.")
+            elif not item.exclude:
+                yield prefix + name, value
 
-    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]] | None:
-        """Of a data set: its licences, the bytes that are fetched, and which parts of it are in the
-        folder, without reading them; None where that cannot be said. Raises UserError."""
-        return None
+
+class Method(Settings):
+    """What every method has."""
+
+    name: str = ""
 
     def trained(self, domains: Sequence[str]) -> tuple[str, ...]:
-        """Of a method: which of the domains that may be trained on it trains on."""
+        """Which of the domains that may be trained on it trains on."""
         return tuple(domains)
 
     def settled(self, trained: Sequence[str]) -> Self:
-        """Of a method or backbone: the same for these domains, checked against them, numbers in
-        place of what stands for them. Raises UserError."""
+        """The same for these domains, checked against them, numbers in place of what stands for
+        them. Raises UserError."""
         return self
 
     def filled(self, runs: FinishedRuns) -> tuple[Self, str]:
-        """Of a method: the same with the numbers that it takes from finished runs, and a note of
-        which runs; no note where it takes none. Raises UserError."""
+        """The same with the numbers that it takes from finished runs, and a note of which runs; no
+        note where it takes none. Raises UserError."""
         return self, ""
+
+
+class Backbone(Settings):
+    """What every backbone has."""
+
+    name: str = ""
+    freeze: str = key("none", one_of("none", "features"), "features: train the last layer alone")
+    freeze_bn: bool = key(False, help="batch norm's statistics stay; its scale and shift learn")
+    dropout: float | None = key(None, BELOW_ONE, "of its own dropout layers, or before its head")
+
+    def settled(self, trained: Sequence[str]) -> Self:
+        """As a method's."""
+        return self
+
+
+class Data(Settings):
+    """What every data set has."""
+
+    name: str = ""
+    unseen: list[str] = key([], NAMES, "domains kept out of training, and measured all the same")
+    sizes: list[int] | None = key(None, SIZES, "training images of each domain that are used")
+    validation: float = key(0.0, BELOW_ONE, "share of each training set held out for validation")
+    augment: str = key("none", help="random changes of training images: standard, or your own")
+
+    @field_validator("unseen")
+    @classmethod
+    def _one_spelling(cls, names: list[str]) -> list[str]:
+        return sorted({normalize("NFC", name) for name in names})
+
+    def names(self) -> tuple[str, ...]:
+        """The domains, in order, where they are known without loading the data."""
+        return ()
+
+    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]] | None:
+        """Its licences, the bytes that are fetched, and which parts of it are in the folder,
+        without reading them; None where that cannot be said. Raises UserError."""
+        return None
 
 
 Targets = Literal["classes", "numbers"]
@@ -113,16 +178,13 @@ class Registry(Mapping[str, "type[Settings]"]):
 
     Args:
         group: "method", "data", "backbone".
+        base: what every option of the group has.
         needs: the method that a class must have.
-        common: the keys that every option has, annotated in a class.
         flags: what the decorator may say, with the defaults.
     """
 
-    def __init__(self, group: str, needs: str, common: type = object, **flags: Any) -> None:
-        self.group, self._needs = group, needs
-        self._common = {
-            name: (kind, vars(common)[name]) for name, kind in get_type_hints(common).items()
-        }
+    def __init__(self, group: str, base: type[Settings], needs: str, **flags: Any) -> None:
+        self.group, self.base, self._needs = group, base, needs
         self._defaults = {"order": None, **flags}
         self._options: dict[str, type[Settings]] = {}
         self._flags: dict[str, Mapping[str, Any]] = {}
@@ -133,24 +195,30 @@ class Registry(Mapping[str, "type[Settings]"]):
 
         def enter(schema: Schema) -> Schema:
             what = checked(self.group, name, schema, self._options.get(name))
-            if not issubclass(schema, Settings):
-                raise UserError(f"{what}: the class must derive from robustmd.Settings")
+            if not issubclass(schema, Settings) or dataclasses.is_dataclass(schema):
+                raise UserError(
+                    f"{what}: the class must derive from robustmd.Settings, and be no dataclass"
+                )
             if not callable(getattr(schema, self._needs, None)):
                 raise UserError(f"{what}: the class lacks the method {self._needs}")
-            own = inspect.get_annotations(schema)
-            for taken in own.keys() & self._common.keys():
-                raise UserError(f"{what}: every {self.group} has the key {taken}; rename yours")
-            if "__dataclass_fields__" in vars(schema):  # a dataclass already: it is made anew
-                for item in (one for one in fields(schema) if one.name in own):
-                    setattr(schema, item.name, item)
-                del schema.__init__  # type: ignore[misc]
-            schema.name = name
-            for common, (_, item) in self._common.items():
-                setattr(schema, common, copy(item))
-            types = {common: kind for common, (kind, _) in self._common.items()}
-            schema.__annotations__ = {"name": "str", **own, **types}
-            self._options[name], self._flags[name] = dataclass(schema), flags
-            return schema
+            bases: tuple[type[Settings], ...] = (schema,)
+            if not issubclass(schema, self.base):
+                bases = (schema, self.base)
+                for taken in schema.model_fields.keys() & self.base.model_fields.keys():
+                    raise UserError(f"{what}: every {self.group} has the key {taken}; rename yours")
+            for own, item in schema.model_fields.items():
+                if not _can_be_written(item.annotation):
+                    raise UserError(f"{what}: the key {own} must be {WRITTEN}")
+            option = create_model(
+                schema.__name__,
+                __base__=bases,
+                __module__=schema.__module__,
+                __doc__=schema.__doc__,
+                name=(str, name),
+            )
+            option.__qualname__ = schema.__qualname__
+            self._options[name], self._flags[name] = option, flags
+            return option  # type: ignore[return-value]
 
         return enter
 
@@ -178,6 +246,19 @@ class Registry(Mapping[str, "type[Settings]"]):
         return len(self._options)
 
 
+WRITTEN = "a number, a truth value, text, a Literal of them, or a list or dict of such"
+
+
+def _can_be_written(kind: Any) -> bool:
+    """Whether a key's type has values that a command line and a YAML can hold."""
+    if get_origin(kind) is Literal:
+        return True
+    if inner := get_args(kind):
+        return all(map(_can_be_written, inner))
+    is_group = isinstance(kind, type) and issubclass(kind, Settings)
+    return is_group or kind in (int, float, str, bool, list, dict, NoneType, Any)
+
+
 def checked(group: str, name: str, one: Any, there: Any) -> str:
     """How an error about a registration begins. Raises UserError for a name that cannot be."""
     what = f"@robustmd.{group}({name!r}) on {one.__module__}.{one.__qualname__}"
@@ -188,28 +269,11 @@ def checked(group: str, name: str, one: Any, there: Any) -> str:
     return what
 
 
-class _OfBackbones:
-    """The keys that every backbone has."""
-
-    freeze: str = key("none", one_of("none", "features"), "features: train the last layer alone")
-    freeze_bn: bool = key(False, help="batch norm's statistics stay; its scale and shift learn")
-    dropout: float | None = key(None, BELOW_ONE, "of its own dropout layers, or before its head")
-
-
-class _OfData:
-    """The keys that every data set has."""
-
-    unseen: list[str] = key([], NAMES, "domains kept out of training, and measured all the same")
-    sizes: list[int] | None = key(None, SIZES, "training images of each domain that are used")
-    validation: float = key(0.0, BELOW_ONE, "share of each training set held out for validation")
-    augment: str = key("none", help="random changes of training images: standard, or your own")
-
-
 METHODS = Registry(
-    "method", "build", learns=True, averages=False, fair=True, baseline=None, look=None
+    "method", Method, "build", learns=True, averages=False, fair=True, baseline=None, look=None
 )
-BACKBONES = Registry("backbone", "build", _OfBackbones, head=None, smallest=1)
-DATA = Registry("data", "load", _OfData, page="data")
+BACKBONES = Registry("backbone", Backbone, "build", head=None, smallest=1)
+DATA = Registry("data", Data, "load", page="data")
 
 
 def _entering(group: str, known: dict[str, Any], make: Callable[[Any], Any]) -> Any:

@@ -12,8 +12,8 @@ import pandas as pd
 import torch
 from torch import nn
 
+from robustmd.config.check import recorded_config
 from robustmd.config.loading import load_domains
-from robustmd.config.typed import typed_from_file
 from robustmd.domains.folder import decode
 from robustmd.errors import UserError, printable
 from robustmd.registry import FROM_PYTHON, BackboneFacts
@@ -119,7 +119,7 @@ class Run:
         Raises:
             UserError: the run has no such model, or one that is not its own.
         """
-        config = typed_from_file(self.config)
+        config = recorded_config(self.config)
         if config.backbone.name == FROM_PYTHON:
             config.backbone.given = self._module
         facts = BackboneFacts(len(self._classes()), self._image_size())
@@ -195,7 +195,7 @@ class Run:
         recorded loads its data."""
         found = self.summary.get("image_size")
         if found is None:
-            return load_domains(typed_from_file(self.config), lambda _: None).image_size
+            return load_domains(recorded_config(self.config), lambda _: None).image_size
         if not (isinstance(found, list) and len(found) > 1 and all(type(n) is int for n in found)):
             raise UserError(f"{self.path}: its summary.json names no image size")
         return tuple(found)

@@ -30,8 +30,7 @@ from rich.table import Table
 from scipy import stats
 from torch.nn import functional
 
-from robustmd.config.composing import composed_config
-from robustmd.config.typed import typed
+from robustmd.config.check import make_config
 from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import FROM_PYTHON
@@ -70,7 +69,7 @@ def random_domains(side: int) -> DomainSet:
 def new_run(domains: DomainSet, *settings: str) -> Run:
     """A run of `robustmd train` before its first iteration."""
     given = [f"data={FROM_PYTHON}", "training.iterations=1000000", *settings]
-    config = typed(composed_config(given))
+    config = make_config(given)
     config.data.given, config.data.fingerprint = domains, domains.fingerprint
     run = Run(make_plan(config, settings, lambda _: None), StopRequest(), Console(quiet=True))
     run.plan.directory.path.mkdir(parents=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
 
 from robustmd.backbones import library, small  # noqa: F401 - their models register themselves
 from robustmd.errors import UserError
@@ -21,7 +23,7 @@ class FromPython(Settings):
     """The module of `robustmd.train(model=…)`. `given` is that module; it is no setting."""
 
     sha256: str = key("", help="of the module's layers and weights")
-    given: ClassVar[Any] = None
+    given: Any = Field(None, exclude=True)
 
     def build(self, facts: BackboneFacts) -> nn.Module:
         if self.given is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import re
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pydantic import field_validator
 from typing_extensions import Self
 
 from robustmd.config.paths import names_weights, whole
@@ -48,16 +48,17 @@ class Published:
     sha256_start: str = ""
 
 
-@dataclass
 class Pretrained(Settings):
     """A backbone that may start from weights."""
 
     weights: str = key("none", PUBLISHED_WEIGHTS, "what it starts from")
 
-    def __post_init__(self) -> None:
-        """Make a path absolute: it is part of the run's identity."""
-        if self.weights and not names_weights(self.weights):
-            self.weights = whole("backbone.weights", self.weights)
+    @field_validator("weights")
+    @classmethod
+    def _absolute(cls, weights: str) -> str:
+        """A path is part of the run's identity."""
+        is_path = weights and not names_weights(weights)
+        return whole("backbone.weights", weights) if is_path else weights
 
     def published(self) -> Published:
         """The file that the name `weights` stands for. Raises ValueError for an unknown name."""
@@ -87,7 +88,6 @@ class ResNet18(Pretrained):
         return TorchVision(model="resnet18", weights="IMAGENET1K_V1").published()
 
 
-@dataclass
 class Library(Pretrained):
     """A library's model, which sees images on the scale (u − mean)/std, u = pixel/255."""
 
@@ -112,7 +112,7 @@ class Library(Pretrained):
         if self.weights == "none" or self.mean is not None:
             return self
         mean, std = ([float(x) for x in values] for values in self.scale())
-        return dataclasses.replace(self, mean=mean, std=std)
+        return self.model_copy(update={"mean": mean, "std": std})
 
     def build(self, facts: BackboneFacts) -> nn.Module:
         from robustmd.backbones.changes import scale_input  # noqa: PLC0415 - torch

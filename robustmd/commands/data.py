@@ -30,10 +30,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run `robustmd data`. Returns the exit code. Raises UserError."""
     given = parser().parse_intermixed_args(arguments)
 
-    from robustmd.config.composing import composed_config  # noqa: PLC0415 - not needed for --help
+    from robustmd.config.check import check_taken, make_config  # noqa: PLC0415
     from robustmd.config.loading import load_domains, with_test_notes  # noqa: PLC0415
-    from robustmd.config.typed import check_taken, typed  # noqa: PLC0415
-    from robustmd.config.validation import validate  # noqa: PLC0415
     from robustmd.domains import inspect  # noqa: PLC0415
     from robustmd.domains.store import check_store  # noqa: PLC0415
     from robustmd.runs.files import write_atomically  # noqa: PLC0415
@@ -53,8 +51,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UserError(f"{flag}: say of which data set, as robustmd data digits {flag}")
     overrides = overrides if name is None else [f"data={name}", *overrides]
     check_taken(overrides[0 if name is None else 1 :], CHANGEABLE, "data")
-    config = typed(composed_config(overrides))
-    validate(config)
+    config = make_config(overrides)
     console = make_console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
     if name is None:
         inspect.list_data_sets(config.paths.folder("data"), console)

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd doctor`. Returns 1 where something is off. Raises UserError."""
     overrides = parser().parse_args(arguments).overrides
-    from robustmd.config.typed import check_taken  # noqa: PLC0415 - torch: not for --help
+    from robustmd.config.check import check_taken  # noqa: PLC0415 - torch: not for --help
     from robustmd.doctor import findings  # noqa: PLC0415
 
     check_taken(overrides, CHANGEABLE, "doctor")

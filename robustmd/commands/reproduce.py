@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str]) -> int:
     """Run `robustmd reproduce`. Returns the exit code. Raises UserError."""
     given = parser().parse_intermixed_args(arguments)
-    from robustmd.config.typed import check_taken  # noqa: PLC0415
+    from robustmd.config.check import check_taken  # noqa: PLC0415
     from robustmd.training.evaluate import reproduce  # noqa: PLC0415 - torch, as above
 
     check_taken(given.overrides, CHANGEABLE, "reproduce")

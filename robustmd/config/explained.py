@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from robustmd.config.composing import composed_config
+from robustmd.config.check import make_config
 from robustmd.config.keys import Key, all_keys, described, keys_of, meant
-from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top, leaves
-from robustmd.config.typed import typed
+from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
 
 
 def explain_all(overrides: Sequence[str], console: Console) -> None:
     """Every key of the config that was typed: its value and what it means."""
-    config = typed(composed_config(overrides))
-    values = {name: value for name, (_, value) in leaves(config)}
+    config = make_config(overrides)
+    values = dict(config.leaves())
     for title, keys in _groups(config):
         console.print(f"\n{title}", soft_wrap=True)
         _print_table([(k.name, hydra_value(values[k.name]), k.meaning) for k in keys], console)
@@ -56,8 +54,8 @@ def explain_key(name: str, overrides: Sequence[str], console: Console) -> None:
     found = meant(name, (key.name for key in known))
     if found is None:
         raise UserError(f"{name}: no such key, method or other option; robustmd explain lists all")
-    config = typed(composed_config(overrides))
-    values: dict[str, Any] = {name: value for name, (_, value) in leaves(config)}
+    config = make_config(overrides)
+    values = dict(config.leaves())
     chosen = {f"{group}={getattr(config, group).name}" for group in OPTIONS}
     of_that_name = [key for key in known if key.name == found]
     key = next((key for key in of_that_name if key.option in chosen), of_that_name[0])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from robustmd.config.settings import DATA, OPTIONS, SECTIONS
+from robustmd.config.ranges import facts_of
+from robustmd.config.settings import DATA, OPTIONS, SECTIONS, defaults_of
 
 NUMBER_CHANGING = (*OPTIONS, "training", "evaluation")
 # keys that are no more, by the default that runs recorded
@@ -26,7 +26,7 @@ def number_changing(config: Mapping[str, Any]) -> dict[str, Any]:
     identity = {}
     for group in NUMBER_CHANGING:
         schema = OPTIONS[group][config[group]["name"]] if group in OPTIONS else SECTIONS[group]
-        defaults = {**dataclasses.asdict(schema()), **REMOVED.get(group, {})}
+        defaults = {**defaults_of(schema), **REMOVED.get(group, {})}
         identity[group] = _without(config[group], defaults)
     precision = config["runtime"].get("precision", "fp32")  # runs before it was a key: fp32
     return identity if precision == "fp32" else identity | {"runtime": {"precision": precision}}
@@ -56,8 +56,8 @@ def by_content(identity: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str
 
 def places_of(data: str) -> frozenset[str]:
     """Those keys of a data set that say where it lies."""
-    items = dataclasses.fields(DATA[data]) if data in DATA else ()
-    return frozenset(item.name for item in items if item.metadata.get("place"))
+    items = DATA[data].model_fields if data in DATA else {}
+    return frozenset(name for name, item in items.items() if facts_of(item).get("place"))
 
 
 def config_hash(identity: Mapping[str, Any]) -> str:

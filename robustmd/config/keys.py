@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Iterable, Iterator
-from dataclasses import Field, dataclass
+from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from robustmd.config.ranges import ANYTHING, Allowed
-from robustmd.config.settings import DATA, OPTIONS, SECTIONS, Top, leaves
+from pydantic.fields import FieldInfo
+
+from robustmd.config.ranges import ANYTHING, Allowed, allowed_of
+from robustmd.config.settings import DATA, OPTIONS, SECTIONS, Top
+from robustmd.registry import Settings
 
 KINDS = {
     int: "a whole number",
@@ -48,21 +51,29 @@ SHORT = {  # what other tools call ours
 @dataclass(frozen=True)
 class Key:
     """A key by its whole name, as "method.lam", and the option that has it, as "method=opt"; None:
-    it is in no group of options. default: the recorded one. kind: its type."""
+    it is in no group of options."""
 
     name: str
     option: str | None
-    default: Any
-    kind: Any
-    item: Field[Any]
+    item: FieldInfo
+
+    @property
+    def default(self) -> Any:
+        """The recorded one."""
+        return self.item.get_default(call_default_factory=True, validated_data={})
+
+    @property
+    def kind(self) -> Any:
+        """Its type."""
+        return self.item.annotation
 
     @property
     def meaning(self) -> str:
-        return str(self.item.metadata.get("help", ""))
+        return self.item.description or ""
 
     @property
     def range(self) -> Allowed:
-        return self.item.metadata.get("allowed", ANYTHING)  # type: ignore[no-any-return]
+        return allowed_of(self.item)
 
     @property
     def words(self) -> str:
@@ -88,30 +99,30 @@ class Key:
 
 def in_words(kind: Any) -> str:
     """A type: "a number or text"."""
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     names = (KINDS.get(get_origin(one) or one) for one in kinds)
     return " or ".join(filter(None, names)) or "anything"
 
 
 def described(schema: type) -> str:
-    """What an option's class says of itself; "" where that is the signature of a dataclass."""
-    words = inspect.cleandoc(schema.__doc__ or "")
-    return "" if words.startswith(f"{schema.__name__}(") else words
+    """What an option's class says of itself."""
+    return inspect.cleandoc(schema.__doc__ or "")
 
 
-def keys_of(part: str, schema: type, option: str = "") -> Iterator[Key]:
-    """The keys of one section, or of an option of the group `part`; "" for those of neither."""
-    for name, (item, value) in leaves(schema()):
-        if name != "name":
-            kind = _hints(schema, name)
+def keys_of(part: str, schema: type[Settings], option: str = "") -> Iterator[Key]:
+    """The keys of one section, or of an option of the group `part`, its own first; "" for those of
+    neither."""
+    common = OPTIONS[part].base.model_fields if part in OPTIONS else {}
+    items = sorted(schema.model_fields.items(), key=lambda named: named[0] in common)
+    for name, item in items:
+        whole, kind = f"{part}.{name}" if part else name, item.annotation
+        if isinstance(kind, type) and issubclass(kind, Settings):
             where = f"{part}={option}" if option else None
-            yield Key(f"{part}.{name}" if part else name, where, value, kind, item)
-
-
-def _hints(schema: type, name: str) -> Any:
-    group, dot, inner = name.partition(".")
-    kind = get_type_hints(schema)[group]
-    return _hints(kind, inner) if dot else kind
+            yield from (Key(f"{whole}.{one.name}", where, one.item) for one in keys_of("", kind))
+        elif name != "name" and not item.exclude:
+            yield Key(whole, f"{part}={option}" if option else None, item)
 
 
 def all_keys() -> list[Key]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from pydantic import Field
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ SIZES = Allowed(
 )
 NAMES = Allowed("a list of domains' names, as [a,b]", lambda v: all(isinstance(x, str) for x in v))
 TRACKERS = Allowed("a list of trackers, as [tensorboard,mlflow]", NAMES.holds)
+MODULES = Allowed("a list of modules, as [mine]", NAMES.holds)
 CLASSES = Allowed("a list of classes' names, as [a,b]", NAMES.holds)
 NUMBER = Allowed("a number", is_number)
 SHARE_OR_ALL = Allowed("a number in (0, 1]", lambda v: is_number(v) and 0 < v <= 1)
@@ -145,13 +148,17 @@ def key(
         place: the value says where the data lies, which is not what it is: the data's fingerprint
             stands for it in a run's identity.
     """
-    metadata = {
-        "allowed": allowed,
-        "help": help,
-        "tune": tune,
-        "per_domain": per_domain,
-        "place": place,
-    }
-    if isinstance(default, list | dict):
-        return field(default_factory=lambda: type(default)(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
+    facts = {"allowed": allowed, "tune": tune, "per_domain": per_domain, "place": place}
+    return Field(default, description=help, json_schema_extra=facts)
+
+
+def facts_of(item: Any) -> dict[str, Any]:
+    """What `key` was told of a model's field; nothing of one with a plain default."""
+    facts: dict[str, Any] = item.json_schema_extra or {}
+    return facts
+
+
+def allowed_of(item: Any) -> Allowed:
+    """The range of a model's field."""
+    allowed: Allowed = facts_of(item).get("allowed", ANYTHING)
+    return allowed

@@ -1,4 +1,4 @@
-"""What can be set: a typed schema of the whole config. Its checks are in validation.py.
+"""What can be set: a model of the whole config. What depends on several parts is in check.py.
 
 This file holds names, types and ranges of what is in no option's class, with the *recorded* default
 of each key: it is what a run's identity leaves out, so it never changes once released (a YAML in
@@ -7,11 +7,12 @@ of each key: it is what a run's identity leaves out, so it never changes once re
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import SerializeAsAny
 
 import robustmd.augmentations
 import robustmd.backbones
@@ -29,6 +30,7 @@ from robustmd.config.ranges import (
     DECAY,
     DEVICE,
     MILESTONES,
+    MODULES,
     POSITIVE,
     RATE,
     SEED,
@@ -39,7 +41,7 @@ from robustmd.config.ranges import (
     one_of,
 )
 from robustmd.errors import UserError
-from robustmd.registry import BACKBONES, DATA, METHODS, Registry
+from robustmd.registry import BACKBONES, DATA, METHODS, Backbone, Data, Method, Registry, Settings
 
 MOMENTUM = 0.9
 # torch.optim's, in small letters, each with the key that is its own
@@ -56,8 +58,7 @@ OPTIMIZERS: Mapping[str, str | None] = {
 TUNED = ("learning_rate", "momentum", "weight_decay")  # of training: each method has its best
 
 
-@dataclass
-class Training:
+class Training(Settings):
     iterations: int = key(5000, COUNT, "T: steps of the model")
     batch_size: int = key(200, COUNT, "B: images a step, shared equally by the domains")
     domains_per_batch: int | None = key(
@@ -100,15 +101,9 @@ class Training:
             raise UserError(
                 f"training.milestones={self.milestones}: training.schedule={self.schedule} {does}"
             )
-        if self.warmup >= self.iterations:
-            raise UserError(
-                f"training.warmup={self.warmup}: must be less than training.iterations="
-                f"{self.iterations}"
-            )
 
 
-@dataclass
-class Evaluation:
+class Evaluation(Settings):
     every: int = key(250, COUNT, "iterations between measurements of all splits")
     examples: int = key(20000, COUNT, "of each training set; the last measurement takes all")
     predictions: bool = key(True, help="write predictions.npz at the end")
@@ -117,8 +112,7 @@ class Evaluation:
     best_by: str = key("worst_loss", help="worst_, worst_tenth_ or mean_, and a metric")
 
 
-@dataclass
-class Runtime:
+class Runtime(Settings):
     device: str = key("auto", DEVICE, "where it trains; auto: a GPU where there is one")
     precision: str = key(
         "fp32",
@@ -133,21 +127,18 @@ class Runtime:
     deterministic: bool = key(False, help="deterministic kernels only")
 
 
-@dataclass
-class Logging:
+class Logging(Settings):
     every: int = key(10, COUNT, "iterations between rows of weights.csv")
 
 
-@dataclass
-class Checkpoint:
+class Checkpoint(Settings):
     """Whichever comes first."""
 
     every: int = key(500, COUNT, "iterations between checkpoints")
     seconds: float | None = key(None, POSITIVE, "or since the last one; null: iterations alone")
 
 
-@dataclass
-class Paths:
+class Paths(Settings):
     data: str | None = key(None, help="downloaded or own files; null: ROBUSTMD_DATA")
     cache: str | None = key(None, help="prepared stores; null: ROBUSTMD_CACHE")
     outputs: str = key("outputs", help="folder of the run directories")
@@ -172,8 +163,7 @@ SECTIONS: Mapping[str, type] = {
 }
 
 
-@dataclass(kw_only=True)
-class Top:
+class Top(Settings):
     """The keys that are in no group."""
 
     seed: int = key(0, SEED, "of initial weights, batches and all else that is drawn")
@@ -181,18 +171,17 @@ class Top:
     resume: bool = key(True, help="false: start a run that was cut off from its beginning")
     jobs: int | None = key(None, COUNT, "of a sweep, side by side; null: one a core, or a GPU")
     jobs_per_device: int = key(1, COUNT, "runs that share a GPU, where jobs is null")
-    imports: list[str] = key([], help="modules with methods, data sets, backbones, … of your own")
+    imports: list[str] = key([], MODULES, "modules with methods, data sets, … of your own")
     tracking: list[str] = key([], TRACKERS, "who is told of the run: tensorboard, mlflow, wandb, …")
     tracking_model: bool = key(False, help="trackers get the final model's file too")
 
 
-@dataclass(kw_only=True)
 class Config(Top):
-    """The whole of a run's settings, typed; `data`, `backbone`, `method` are one option each."""
+    """The whole of a run's settings; `data`, `backbone`, `method` are one option each."""
 
-    data: Any
-    backbone: Any
-    method: Any
+    data: SerializeAsAny[Data]
+    backbone: SerializeAsAny[Backbone]
+    method: SerializeAsAny[Method]
     training: Training
     evaluation: Evaluation
     runtime: Runtime
@@ -201,21 +190,7 @@ class Config(Top):
     paths: Paths
 
 
-def leaves_of(schema: type) -> list[tuple[str, Any]]:
-    """(dotted key, field) of every setting in a dataclass, nested ones included."""
-    return [(name, item) for name, (item, _) in leaves(schema())]
-
-
-def leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, (field, value)) of every setting in a dataclass' instance."""
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            yield from leaves(value, f"{prefix}{item.name}.")
-        else:
-            yield prefix + item.name, (item, value)
-
-
-def as_dict(config: Config) -> dict[str, Any]:
-    """The config as plain data, as config.yaml holds it."""
-    return dataclasses.asdict(config)
+@cache
+def defaults_of(schema: type[Settings]) -> dict[str, Any]:
+    """Every key's recorded default, as plain data; not to be changed."""
+    return schema.model_construct().model_dump()

@@ -12,7 +12,6 @@ import http.client
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,8 +51,7 @@ MD5S = {
 }
 
 
-@dataclass
-class Svhn:
+class Svhn(Settings):
     """The keys of SVHN."""
 
     extra: bool = key(False, help="train on its extra part too, as in the paper: 604,388 digits")
@@ -63,7 +61,7 @@ class Svhn:
 class Digits(Settings):
     """MNIST against SVHN."""
 
-    svhn: Svhn = field(default_factory=Svhn)
+    svhn: Svhn = Svhn()
     verify: bool = key(True, help="false: take files that are not the official bytes, with a note")
 
     def names(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps
+from pydantic import ValidationInfo, field_validator
 
 from robustmd.config.paths import whole
 from robustmd.config.ranges import IMAGE_SIDE, SEED, SHARE, Allowed, one_of
@@ -87,10 +88,11 @@ class Folder(Settings):
         "whether a class of that name is the same in every domain",
     )
 
-    def __post_init__(self) -> None:
+    @field_validator("root", "manifest")
+    @classmethod
+    def _absolute(cls, place: str | None, key_: ValidationInfo) -> str | None:
         """A relative path means another folder elsewhere."""
-        self.root = whole("data.root", str(self.root)) if self.root else None
-        self.manifest = whole("data.manifest", str(self.manifest)) if self.manifest else None
+        return whole(f"data.{key_.field_name}", place) if place else None
 
     def load(self, facts: DataFacts) -> DomainSet:
         """K ≥ 2 domains in the order of their names, as size × size RGB. Raises UserError: one line

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
 
 from robustmd.errors import UserError
 from robustmd.registry import Settings, data, key
@@ -16,7 +18,7 @@ class FromPython(Settings):
     """The domains of `robustmd.train(domains=…)`: `given` to one run's settings, no setting."""
 
     fingerprint: str = key("", help="of the domains")
-    given: ClassVar[Any] = None
+    given: Any = Field(None, exclude=True)
 
     def load(self) -> DomainSet:
         if self.given is None:

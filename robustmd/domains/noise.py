@@ -11,7 +11,7 @@ domains share the base's arrays, so that K = 1,000 take no more room than one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from robustmd.errors import UserError
 from robustmd.registry import DataFacts, data, key
 
 
-@dataclass
 class OneOfDigits(Digits):
     """What data sets that are made of one domain of digits have in common."""
 

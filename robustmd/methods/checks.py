@@ -19,5 +19,5 @@ def refuse_unread(method: Any, why: str, *keys: str) -> None:
     """Keys that nothing would read must be left at their defaults. Raises UserError."""
     for key in keys:
         value = getattr(method, key)
-        if value != getattr(type(method), key):
+        if value != type(method).model_fields[key].default:
             raise UserError(f"method.{key}={value}: {why}; leave it out")

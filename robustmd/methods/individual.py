@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from unicodedata import normalize
 
@@ -33,7 +32,7 @@ class Individual(Settings):
         )
 
     def settled(self, trained: Sequence[str]) -> Individual:
-        return dataclasses.replace(self, domain=trained[0])
+        return self.model_copy(update={"domain": trained[0]})
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         return adversary.Fixed(facts.num_domains)

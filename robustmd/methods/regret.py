@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from robustmd import adversary
 from robustmd.config.ranges import NUMBERS
 from robustmd.methods.opt import Opt
@@ -22,7 +20,7 @@ class Regret(Opt):
         if self.reference is not None:
             return self, ""
         reference, note = runs.best_losses()
-        return dataclasses.replace(self, reference=reference), note
+        return self.model_copy(update={"reference": reference}), note
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         if self.reference is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION
 from robustmd.errors import UserError
@@ -29,7 +27,7 @@ class Retrain(Settings):
         if self.weights is not None:
             return self, ""
         weights, note = runs.mean_weights(self.run)
-        return dataclasses.replace(self, run=None, weights=weights), note
+        return self.model_copy(update={"run": None, "weights": weights}), note
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:
         if self.weights is None:

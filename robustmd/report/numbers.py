@@ -6,7 +6,6 @@ measurements of a run are averaged, and only then the runs: domains (80, 90) and
 worst of 80. No rule of selection looks at the test set.
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ import pandas as pd
 
 from robustmd.config.identity import NUMBER_CHANGING, canonical, places_of
 from robustmd.config.paths import names_weights
-from robustmd.config.settings import OPTIONS, SECTIONS
+from robustmd.config.settings import OPTIONS, SECTIONS, defaults_of
 from robustmd.metrics import REDUCERS, BestBy
 from robustmd.registry import METHODS, METRICS, Metric, baselines
 from robustmd.report import statistics
@@ -481,7 +480,7 @@ def settings_of(run: Frame) -> dict[str, Any]:
 def _recorded_defaults(group: str, name: str) -> Settings:
     """Of one option of a group, or of a section; nothing for names that are not ours."""
     schema = OPTIONS[group].get(name) if group in OPTIONS else SECTIONS.get(group)
-    return {} if schema is None else _flat(canonical(dataclasses.asdict(schema())), group)
+    return {} if schema is None else _flat(canonical(defaults_of(schema)), group)
 
 
 def _flat(value: Any, prefix: str) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from torch import nn
 
 from robustmd.backbones import build_backbone
 from robustmd.backbones.changes import without_numbers
-from robustmd.config import settings, validation
+from robustmd.config import settings
+from robustmd.config.check import recorded_config
 from robustmd.config.loading import load_domains
-from robustmd.config.typed import typed_from_file
 from robustmd.console import make_console
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
@@ -70,8 +70,7 @@ def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Confi
             f"{directory.path}: no run directory (it has no readable config.yaml); "
             "`robustmd runs FOLDER` lists those in a folder"
         )
-    config = typed_from_file(found, overrides)
-    validation.validate(config)
+    config = recorded_config(found, overrides)
     return config
 
 
@@ -172,9 +171,8 @@ def reproduce(path: Path, overrides: Sequence[str], kept: Path | None) -> int:
     numbers are not the same. Raises UserError."""
     console = make_console()
     old = _finished(path)
-    config = typed_from_file(old.config, overrides)
+    config = recorded_config(old.config, overrides)
     config.force, config.resume = False, True
-    validation.validate(config)
     check_data(old.path, old.environment, load_domains(config, lambda _: None))
     out = kept or Path(tempfile.mkdtemp(prefix="robustmd-reproduce-"))
     if out.resolve() == old.path.resolve().parents[3]:

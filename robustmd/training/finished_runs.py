@@ -50,7 +50,7 @@ class FinishedRuns:
         """
         folder = Path(self.config.paths.outputs) / self.config.data.name / Individual.name
         fingerprint = self.domains.fingerprint
-        wanted = _protocol(settings.as_dict(self.config), fingerprint)
+        wanted = _protocol(self.config.model_dump(), fingerprint)
         losses: dict[str, list[float]] = {name: [] for name in self.trained}
         for run in collect(folder).runs if folder.is_dir() else ():
             same_bytes = run.environment.get("data_fingerprint") == fingerprint

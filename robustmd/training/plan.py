@@ -12,7 +12,8 @@ from unicodedata import normalize
 import torch
 
 from robustmd.backbones.weights import WeightsFile, find_weights
-from robustmd.config import settings, validation
+from robustmd.config import settings
+from robustmd.config.check import resolve
 from robustmd.config.identity import canonical, config_hash, identity_of, run_folder
 from robustmd.config.loading import load_domains, with_test_notes
 from robustmd.config.plugins import described
@@ -83,7 +84,7 @@ def make_plan(
     weights = find_weights(config.backbone)
     domains = load_domains(config, say)
     index = getattr(config.method, "domain", None)
-    config, trained, unseen, drawn = validation.settled(config, domains.names)
+    config, trained, unseen, drawn = resolve(config, domains.names)
     _check_targets(config, domains)
     domains = with_test_notes(domains, trained, say)
     _check_validation(config, domains, unseen)
@@ -97,7 +98,7 @@ def make_plan(
         alone = (
             f"data {domains.name} has one domain, {domains.names[0]}: p is 1, whatever the method"
         )
-    plain = settings.as_dict(config)
+    plain = config.model_dump()
     sha256 = weights.sha256 if weights else None
     read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
     directory = _directory(config, plain, read, processes)

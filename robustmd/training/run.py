@@ -16,7 +16,8 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from robustmd.backbones import head_of
-from robustmd.config import settings, validation
+from robustmd.config import settings
+from robustmd.config.check import with_shorter_warmup
 from robustmd.config.plugins import described
 from robustmd.errors import UserError, first_line, listed
 from robustmd.metrics import BestBy
@@ -91,8 +92,7 @@ def run(
     def say(line: str) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
-    config, note = validation.shortened(config, overrides)
-    validation.validate(config)
+    config, note = with_shorter_warmup(config, overrides)
     check_trackers(config.tracking)
     with StopRequest() as stop:
         try:

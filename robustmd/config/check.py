@@ -1,0 +1,289 @@
+"""From a plain config to a checked one: unknown keys, types, ranges, and what goes together."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from robustmd.config.compose import SWEEP, compose, parsed, put
+from robustmd.config.keys import all_keys, in_words, meant
+from robustmd.config.paths import folder, whole
+from robustmd.config.ranges import ANYTHING, allowed_of, facts_of
+from robustmd.config.settings import OPTIONS, SECTIONS, Config, Paths
+from robustmd.errors import UserError, listed
+from robustmd.metrics import MEASURED, BestBy
+from robustmd.registry import AUGMENTATIONS, LOSSES, METHODS, METRICS, Settings
+
+
+def make_config(arguments: Sequence[str]) -> Config:
+    """The config that a user types as key=value. Raises UserError."""
+    return check(compose(arguments))
+
+
+def check(plain: Mapping[str, Any]) -> Config:
+    """A plain config as a `Config`.
+
+    Raises:
+        UserError: an unknown key or option, a value of the wrong type or out of its range, or
+            settings that do not go together; one line with the key, the value and what is allowed.
+    """
+    parts = {key: value for key, value in plain.items() if key != SWEEP}
+    _check_sizes(parts)
+    for group, options in OPTIONS.items():
+        values = parts.get(group) or {}
+        name = str(values.get("name")) if isinstance(values, Mapping) else str(values)
+        if name not in options:
+            raise UserError(
+                f"{group}={name}: no such option; allowed: {', '.join(options.offered)}; one of "
+                "your own comes with imports=[MODULE]"
+            )
+        parts[group] = _made(options[name], values, f"{group}.", f" for {group}={name}")
+    for section, schema in SECTIONS.items():
+        parts[section] = _made(schema, parts.get(section) or {}, f"{section}.")
+    paths = parts["paths"]
+    parts["paths"] = Paths(
+        data=folder("data", paths.data),
+        cache=folder("cache", paths.cache),
+        outputs=whole("paths.outputs", paths.outputs),
+    )
+    config = _made(Config, parts, "")
+    _check_text(config)
+    _check_parts(config)
+    return config
+
+
+def _made(schema: type[Any], values: Any, prefix: str, where: str = "") -> Any:
+    """The model of a part's values; `where` follows the name of a key that is not there."""
+    if not isinstance(values, Mapping):
+        raise UserError(f"{prefix.rstrip('.')}={str(values)[:40]}: must be a group of keys")
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+    unknown = [one for one in found if one["type"] == "extra_forbidden"]
+    first = (unknown or found)[0]
+    if not first["loc"]:  # of two keys
+        raise UserError(f"{where.removeprefix(' for ')}: {first['ctx']['error']}")
+    of, name, value = schema, str(first["loc"][0]), values.get(first["loc"][0])
+    for part in first["loc"][1:]:
+        inner = of.model_fields[name.rpartition(".")[2]].annotation
+        if not (isinstance(inner, type) and issubclass(inner, Settings)):
+            break  # of a list's element, say
+        of, name, value = inner, f"{name}.{part}", value.get(part)
+    if unknown:
+        raise UserError(unknown_key(prefix + name, _names(schema, prefix), where))
+    item = of.model_fields[name.rpartition(".")[2]]
+    allowed = allowed_of(item)
+    words = in_words(item.annotation) if allowed is ANYTHING else allowed.words
+    near = difflib.get_close_matches(str(value).lower(), allowed.values, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise UserError(f"{prefix}{name}={value}: must be {words}{hint}")
+
+
+def _names(schema: type[Settings], prefix: str) -> list[str]:
+    names = []
+    for name, item in schema.model_fields.items():
+        kind = item.annotation
+        if isinstance(kind, type) and issubclass(kind, Settings) and prefix:
+            names += _names(kind, f"{prefix}{name}.")
+        elif name != "name" and not item.exclude:
+            names.append(prefix + name)
+    return names
+
+
+def unknown_key(key: str, allowed: Sequence[str], where: str = "") -> str:
+    """One line for a key that is not there, with the closest that is."""
+    near = meant(key, allowed) or meant(key, (one.name for one in all_keys()))
+    hint = f"; did you mean {near}?" if near not in (None, key) else "."
+    names = ", ".join(name.rpartition(".")[2] for name in allowed)
+    group = key.rpartition(".")[0]
+    return f"{key}: no such key{where}{hint} Allowed{' in ' + group if group else ''}: {names}"
+
+
+def _check_text(config: Config) -> None:
+    """Refuse bytes of a file name that are no text: config.yaml could not be read back."""
+    for key, value in config.leaves():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise UserError(
+                f"{key}={value}: has bytes that are no UTF-8 text; rename that folder or file, "
+                "or give another"
+            ) from None
+
+
+def _check_sizes(value: Any, key: str = "") -> None:
+    """Refuse a whole number that no float and no array's shape can hold."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            _check_sizes(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            _check_sizes(inner, key)
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        raise UserError(f"{key}: too large a number; a whole number is below 2**63 here")
+
+
+def _check_parts(config: Config) -> None:
+    """What depends on two parts, or on what is registered. Raises UserError."""
+    if config.training.ema is not None and METHODS.flag(config.method.name, "averages"):
+        raise UserError(
+            f"training.ema={config.training.ema}: method={config.method.name} returns the mean of "
+            "its iterates, which is measured in its place; leave it out"
+        )
+    _check_best_by(config.evaluation)
+    training = config.training
+    for key_, names, known in (
+        ("evaluation.metrics", config.evaluation.metrics, METRICS),
+        ("training.loss", [training.loss], LOSSES),
+        ("data.augment", [config.data.augment], ["none", *AUGMENTATIONS]),
+    ):
+        for name in (name for name in names if name not in known):
+            raise UserError(
+                f"{key_}={name}: must be one of {', '.join(known)}; one of your own comes with "
+                "imports=[MODULE]"
+            )
+    if "loss" in config.evaluation.metrics and training.loss != "cross_entropy":
+        raise UserError(
+            f"evaluation.metrics=[loss]: training.loss={training.loss} is measured by that name; "
+            "leave it out"
+        )
+    if training.label_smoothing and training.loss != "cross_entropy":
+        raise UserError(
+            f"training.label_smoothing={training.label_smoothing}: is of cross_entropy, which "
+            f"training.loss={training.loss} is not; leave it out"
+        )
+
+
+def _check_best_by(evaluation: Any) -> None:
+    """Raises UserError for a rule that cannot be, or of what is not measured."""
+    try:
+        chosen = BestBy.of(evaluation.best_by)
+    except ValueError as error:
+        raise UserError(f"evaluation.best_by={evaluation.best_by}: {error}") from None
+    if chosen.metric not in (*MEASURED, *evaluation.metrics):
+        raise UserError(
+            f"evaluation.best_by={chosen}: {chosen.metric} is not measured; add it with "
+            f"evaluation.metrics=[{chosen.metric}]"
+        )
+
+
+class Resolved(NamedTuple):
+    """A config with what depends on the domains in place: M is null where that means the same."""
+
+    config: Config
+    trained: tuple[str, ...]
+    unseen: tuple[str, ...]
+    domains_per_batch: int
+
+
+def resolve(config: Config, domains: Sequence[str]) -> Resolved:
+    """The config with what depends on the domains' names checked
+    and settled. Raises UserError."""
+    unseen = tuple(name for name in domains if name in config.data.unseen)
+    wanted = config.method.trained(domains)
+    trained = tuple(name for name in wanted if name not in unseen)
+    _check_unseen(config, domains, wanted, trained)
+    count, batch = len(trained), config.training.batch_size
+    asked = config.training.domains_per_batch
+    if count > 1 and (asked or 1) > min(count, batch):
+        raise UserError(
+            f"training.domains_per_batch={asked}: must be at most the number of domains, {count}, "
+            f"and training.batch_size={batch}; leave it out for as many as there can be"
+        )
+    for name, item in type(config.method).model_fields.items():
+        value = getattr(config.method, name)
+        if facts_of(item).get("per_domain") and value is not None and len(value) != count:
+            raise UserError(
+                f"method.{name}={value}: has {len(value)} entries; must have {count}, "
+                f"one for each of {listed(trained)}"
+            )
+    most = min(batch, count)
+    drawn = min(asked or most, most)
+    kept = {"domains_per_batch": None if drawn == most else asked}
+    config = config.model_copy(
+        update={
+            "training": config.training.model_copy(update=kept),
+            "method": config.method.settled(trained),
+            "backbone": config.backbone.settled(trained),
+        }
+    )
+    return Resolved(config, trained, unseen, drawn)
+
+
+def _check_unseen(
+    config: Config, domains: Sequence[str], wanted: Sequence[str], trained: Sequence[str]
+) -> None:
+    """Raises UserError for an unknown domain in `data.unseen`, or where too few of those that the
+    method wants are left to train on."""
+    written = f"data.unseen=[{','.join(config.data.unseen)}]"
+    unknown = [name for name in config.data.unseen if name not in domains]
+    if unknown:
+        raise UserError(f"{written}: no domain {unknown[0]}; must be of {listed(domains)}")
+    if not trained:
+        raise UserError(f"{written}: method={config.method.name} trains on {listed(wanted)}")
+    if len(trained) < min(2, len(wanted)):
+        raise UserError(
+            f"{written}: leaves {len(trained)} of {len(wanted)} domains to train on; "
+            "a mixture needs two"
+        )
+
+
+def with_shorter_warmup(config: Config, overrides: Sequence[str]) -> tuple[Config, str]:
+    """The config with a warm-up that is shorter than the run, and a note of it.
+
+    A warm-up that a data set's file chose gives way: it is a fifth of a run that is too short for
+    it. Raises UserError: one among the user's `overrides` is too long.
+    """
+    training = config.training
+    if training.warmup < training.iterations:
+        return config, ""
+    if "training.warmup" in parsed(overrides):
+        raise UserError(
+            f"training.warmup={training.warmup}: must be less than training.iterations="
+            f"{training.iterations}"
+        )
+    warmup = training.iterations // 5
+    note = (
+        f"training.warmup={warmup}: a fifth of training.iterations={training.iterations}; data="
+        f"{config.data.name} comes with {training.warmup}, which is no shorter than the run"
+    )
+    shorter = training.model_copy(update={"warmup": warmup})
+    return config.model_copy(update={"training": shorter}), note
+
+
+# Keys that runs recorded once and that change no number of theirs.
+GONE = ("checkpoint.end", "data.shares", "method.point")
+
+
+def recorded_config(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
+    """The config that a run's config.yaml holds, with a user's key=value in it.
+
+    The file is data: a reference in it (`${oc.env:HOME}`) stays text, and where its run kept its
+    files is not where this user keeps theirs: `paths.*` come from the overrides or the environment.
+    Nor is it sent to the trackers that it names. Raises UserError.
+    """
+    left_out = ("paths", "tracking", "tracking_model", "extend")
+    plain = {
+        group: {key: x for key, x in value.items() if f"{group}.{key}" not in GONE}
+        if isinstance(value, Mapping)
+        else value
+        for group, value in found.items()
+        if group not in left_out
+    }
+    return check(put(plain, parsed(overrides)))
+
+
+def check_taken(overrides: Sequence[str], allowed: Sequence[str], command: str) -> None:
+    """Refuse all but key=value with keys of `allowed` or below them. Raises UserError."""
+    for override in overrides:
+        key, sign, _ = override.partition("=")
+        if Path(override).is_dir():
+            raise UserError(f"{override}: a folder more than {command} takes; call it for each run")
+        if not sign or not any(key == one or key.startswith(f"{one}.") for one in allowed):
+            raise UserError(f"{override}: {command} takes key=value with {', '.join(allowed)}")

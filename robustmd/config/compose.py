@@ -1,0 +1,199 @@
+"""From what a user types to the plain config of a run.
+
+Hydra is given the choices of files alone (`method=opt`, `experiment=demo`), and only those that
+exist. Values are read by Hydra's grammar and put into what it composed, so that every mistake in
+one is ours to tell (see check.py).
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, OverrideType
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from robustmd.config.plugins import conf_folders, config_folder
+from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top, defaults_of
+from robustmd.errors import UserError, printable
+from robustmd.registry import FROM_PYTHON
+
+SWEEP = "sweep"  # the key of an experiment that says which runs it has; see sweep/rows.py
+HYDRAS = ("launcher", "searchpath", "sweep.dir", "job.env_set")  # its keys that do something here
+NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
+_VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
+_NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.ASCII | re.I)
+
+
+def is_hydras(text: str) -> bool:
+    """Whether an argument is of Hydra's own keys, for its launchers."""
+    return re.match(r"[+~]*hydra[./]", text) is not None
+
+
+def parsed(arguments: Iterable[str]) -> dict[str, Override]:
+    """The arguments, key=value, by their keys; the last one of a key counts.
+
+    Raises UserError: what is no setting, and a key of Hydra's that would do nothing here.
+    """
+    found = {}
+    for argument in arguments:
+        override = _parsed(argument)
+        if is_hydras(argument) and not re.match(rf"[+]*hydra[./]({'|'.join(HYDRAS)})", argument):
+            raise UserError(
+                f"{argument}: does nothing here; the runs go to paths.outputs=FOLDER; of Hydra's "
+                f"keys there are hydra.{', '.join(HYDRAS)}"
+            )
+        found[override.key_or_group] = override
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parsed(argument: str) -> Override:
+    key, sign, value = argument.partition("=")
+    if key.lstrip("+") in NAMES:
+        value = _VALUES.sub(_as_text, value)
+    try:
+        override = _grammar().parse_override(f"{key}{sign}{value}")
+    except (HydraException, ValueError) as error:
+        if "integer string conversion" in str(error):
+            raise UserError(f"{_short(argument)}: a number has too many digits") from None
+        raise UserError(
+            f"{_short(argument)}: is no setting; a setting is key=value, and a value with spaces, "
+            "commas or letters beyond ASCII is written 'key=\"value\"'"
+        ) from None
+    if override.type == OverrideType.DEL:
+        raise UserError(f"{argument}: no key can be taken away; give it a value: {key[1:]}=…")
+    return override
+
+
+_grammar = cache(OverridesParser.create)
+
+
+def _as_text(match: re.Match[str]) -> str:
+    """A name is what was typed, where the grammar would read a number (1e5 as 100000.0), a truth
+    value or null; a whole number is its own text."""
+    text = match[0].strip()
+    is_other = _NO_TEXT.fullmatch(text) and not re.fullmatch(r"-?[1-9]\d*|0", text)
+    return match[0].replace(text, f"'{text}'") if is_other else match[0]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def compose(arguments: Sequence[str]) -> dict[str, Any]:
+    """The plain config of one run: what the chosen files say, with the values typed in it.
+
+    Keys that no file sets are not there, and none is checked; check.py does it. Raises UserError.
+    """
+    values = {key: one for key, one in parsed(arguments).items() if not is_hydras(key)}
+    for override in values.values():
+        if override.is_sweep_override():
+            raise UserError(
+                f"{_short(str(override.input_line))}: several values are a sweep, one run each: "
+                "write -m right after train; one list is key=[a,b], text with a comma 'key=\"a,b\"'"
+            )
+    chosen = [_choice(key, values.pop(key)) for key in GROUPS if key in values]
+    searched = [text for text in arguments if text.startswith("hydra.searchpath=")]
+    config = put(copy.deepcopy(_of_files((*searched, *chosen), _own_files())), values)
+    return _resolved(config) if "${" in str(config) else config
+
+
+def put(config: dict[str, Any], values: Mapping[str, Override]) -> dict[str, Any]:
+    """The config with these values in it."""
+    for key, override in values.items():
+        *groups, name = key.split(".")
+        inner = config
+        for group in groups:
+            if not isinstance(inner.get(group), dict):
+                inner[group] = {}
+            inner = inner[group]
+        inner[name] = override.value()
+    return config
+
+
+def _choice(group: str, override: Override) -> str:
+    """`group=name`, where there is such an option. Raises UserError."""
+    name = override.value()
+    if isinstance(name, dict | list):
+        line = override.input_line
+        raise UserError(f"{line}: {group} takes the name of one option, as {group}=NAME")
+    known = options(group)
+    if str(name) not in known and not (group == "experiment" and name is None):
+        own = "; one of your own comes with imports=[MODULE]" if group in OPTIONS else ""
+        if group == "backbone":
+            own += ", one of a library's by its name, as backbone=timm backbone.model=NAME"
+        names = ", ".join(one for one in known if one != FROM_PYTHON)
+        raise UserError(f"{group}={_short(str(name))}: no such option; allowed: {names}{own}")
+    return f"{group}={'null' if name is None else name}"
+
+
+def options(group: str) -> list[str]:
+    """What `group=` may name: files of conf/ and of the user's folder, and what is registered."""
+    roots = [folder / group for folder in conf_folders()]
+    files = {
+        path.relative_to(root).with_suffix("").as_posix()
+        for root in roots
+        for path in root.rglob("*.yaml")
+    }
+    return sorted({one for one in files if not one.startswith("for/")} | {*OPTIONS.get(group, ())})
+
+
+def loader() -> ConfigLoaderImpl:
+    """What composes files: conf/, then the user's folder. It keeps nothing of Hydra's own state, so
+    that it works within somebody else's `hydra.main`."""
+    store = ConfigStore.instance()
+    for group, registered in OPTIONS.items():
+        with_files = {
+            path.stem for folder in conf_folders() for path in (folder / group).glob("*.yaml")
+        }
+        for name in registered.keys() - with_files:
+            store.store(group=group, name=name, node={"name": name}, provider="robustmd")
+    path = create_config_search_path("pkg://robustmd.conf")
+    if folder := config_folder():
+        path.append("robustmd", f"file://{folder.absolute()}")
+    return ConfigLoaderImpl(config_search_path=path)
+
+
+@lru_cache(maxsize=512)
+def _of_files(choices: tuple[str, ...], _: object) -> dict[str, Any]:
+    """What Hydra composes of these choices. The user's files as they are are part of the key."""
+    try:
+        composed = loader().load_configuration("config", list(choices), RunMode.RUN)
+    except (HydraException, OmegaConfBaseException, ValueError, OSError) as error:
+        said = " ".join(printable(line.strip()) for line in str(error).splitlines()[:2])
+        raise UserError(f"{' '.join(choices)}: makes no config ({said})") from None
+    plain: dict[str, Any] = OmegaConf.to_container(composed, resolve=False)  # type: ignore[assignment]
+    plain.pop("hydra", None)
+    return plain
+
+
+def _own_files() -> object:
+    """When the files of the user's folder were written: others make another config."""
+    folder = config_folder()
+    files = sorted(folder.rglob("*.yaml")) if folder else ()
+    return folder, tuple((path, path.stat().st_mtime_ns) for path in files)
+
+
+def _resolved(config: dict[str, Any]) -> dict[str, Any]:
+    """The same with every reference (`${…}`) filled in. Raises UserError: it leads nowhere."""
+    known: dict[str, Any] = {name: defaults_of(schema) for name, schema in SECTIONS.items()}
+    for group, registered in OPTIONS.items():
+        name = config.get(group, {}).get("name")
+        known[group] = defaults_of(registered[name]) if name in registered else {}
+    whole: DictConfig = OmegaConf.merge(defaults_of(Top) | known, config)  # type: ignore[assignment]
+    try:
+        return OmegaConf.to_container(whole, resolve=True)  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        words = str(error).partition("\n")[0]
+        raise UserError(f"{error.full_key}: {words}; write the value itself") from None
