@@ -1,57 +1,32 @@
-"""`robustmd train`: Hydra composes, `run()` trains; one run or a sweep in this process."""
+"""`robustmd train`: one run, or a sweep, from what was typed."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import multiprocessing
-import os
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
-from hydra.types import RunMode
-from omegaconf import DictConfig
+import yaml
 
 from robustmd.commands import make_parser
-from robustmd.config import settings, validation
-from robustmd.config.composing import (
-    as_hydra_reads,
-    as_typed,
-    check_arguments,
-    composed_error,
-    publish,
-)
+from robustmd.config.check import Config, make_config, resolve, with_shorter_warmup
+from robustmd.config.compose import is_hydras
 from robustmd.config.explained import explain_all
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import domain_names
-from robustmd.config.plugins import config_folder, load_plugins
-from robustmd.config.typed import typed
-from robustmd.console import make_console, steady_streams
+from robustmd.console import make_console
 from robustmd.errors import UserError, printable
-from robustmd.runs.lock import Busy
-from robustmd.sweeping.failures import Failure, note_failure, take_failures
-from robustmd.sweeping.picture import run_title
-from robustmd.sweeping.slots import processes
+from robustmd.sweep.jobs import Ended, Job, shown, train_one
+from robustmd.sweep.places import processes
+from robustmd.sweep.rows import jobs
 
-if TYPE_CHECKING:
-    from robustmd.training.run import Outcome
-
-CONFIG_PATH, CONFIG_NAME = "pkg://robustmd.conf", "config"
-LOOK = 5.0  # seconds between two looks at a run that another process is at work on
-LIST = "--list"
 FLAGS = {
     "-m --multirun": "train every combination of values with commas between, as seed=0,1,2",
-    LIST: "name the runs, train none",
-    "--hydra-help": "Hydra's own flags",
+    "--list": "name the runs, train none",
+    "--cfg": "show the config of the run, train none",
 }
+KNOWN = ("-m", "--multirun", "--list", "--cfg", "job", "-h", "--help")
 EPILOG = """\
 examples:
   robustmd train method=opt data=digits_mini method.lam=0.1
@@ -59,22 +34,20 @@ examples:
   robustmd train experiment=demo
   robustmd train method=opt --cfg job
 """
-SWEEP_FOLDER = "ROBUSTMD_SWEEP_FOLDER"  # what Hydra writes of a sweep goes there, and then away
 
 
 def parser() -> argparse.ArgumentParser:
-    """For --help and for shells: Hydra reads the arguments itself."""
+    """For --help and for shells."""
     parser = make_parser("train", EPILOG, usage="robustmd train [-m] [key=value …] [flags]")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="all are listed below")
     for flag, what in FLAGS.items():
         parser.add_argument(*flag.split(), action="store_true", help=what)
-    parser.add_argument("--cfg", choices=("job", "hydra", "all"), help="show the config, train not")
     parser.add_argument("--config-dir", metavar="DIR", help="options and experiments of your own")
     return parser
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run `robustmd train` with Hydra's overrides and flags. Returns the exit code."""
+    """Run `robustmd train`. Returns the exit code. Raises UserError."""
     if processes() == 1:
         return _main(arguments)
     from robustmd.training.distributed import joined  # noqa: PLC0415 - torch, and only for torchrun
@@ -84,196 +57,105 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    if {"-h", "--help"} & {*arguments}:
+    flags = {text for text in arguments if text.startswith("-")}
+    for flag in flags - {*KNOWN}:
+        raise UserError(f"{flag}: no such flag; settings are key=value, flags -m, --list, --cfg")
+    typed = [text for text in arguments if text not in KNOWN]
+    if flags & {"-h", "--help"}:
         parser().print_help()
-        explain_all([text for text in arguments if text[:1] != "-"], make_console())
+        explain_all(typed, make_console())
         return 0
-    listing = LIST in arguments
-    arguments = [text for text in arguments if text != LIST]
-    check_arguments(arguments)
-    arguments = as_hydra_reads(arguments)
-    if folder := config_folder():
-        arguments = [f"--config-dir={folder}", *arguments]
-    if listing:  # in order, and nothing is trained
-        typed = (text for text in arguments if "hydra.launcher." not in text.partition("=")[0])
-        arguments = [*typed, "hydra/launcher=basic"]
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own printing
-    publish()
-    from hydra_plugins.robustmd import RowsSweeper  # noqa: PLC0415 - Hydra's names for ours
-    from hydra_plugins.robustmd.launcher import SideBySide  # noqa: PLC0415
-
-    for plugin in (RowsSweeper, SideBySide):  # it finds them in a wheel alone
-        Plugins.instance().register(plugin)
-    task = Task(listing)
-    through_hydra = hydra.main(
-        version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME
-    )(task)
-    with _arguments(arguments), _sweep_folder(), contextlib.closing(SideBySide):
-        try:
-            through_hydra()
-        except SystemExit as stop:
-            _conclude(take_failures() or task.failures)
-            return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        except UserError:
-            raise
-        except Exception as error:  # Hydra's, which asserts much of what was typed: no job raises
-            raise UserError(composed_error(error, arguments)) from None
-        failures = take_failures() or task.failures
-        if len(task.outcomes) == 1 and not failures:
-            return _exit_code(task.outcomes[0])
-        return _conclude(failures)
-
-
-class Task:
-    """What Hydra calls for each run.
-
-    Its outcomes are known where they were made: the jobs of a sweep may run in other processes,
-    whose failures come back through the record.
-    """
-
-    def __init__(self, listing: bool) -> None:
-        self.listing = listing
-        self.outcomes: list[Outcome | Exception | None] = []
-        self.failures: list[Failure] = []
-
-    def __call__(self, composed: DictConfig) -> None:
-        with steady_streams():  # another process has streams of its own
-            if not self.listing:
-                self.outcomes.append(_job(composed, self.failures))
-                return
-            try:
-                self.check(composed, as_typed(HydraConfig.get().overrides.task))
-            except UserError as error:  # nothing is raised through Hydra
-                self.outcomes.append(error)
-
-    def check(self, composed: DictConfig, overrides: Sequence[str]) -> None:
-        """Raises UserError for a config that cannot be. With `listing`, print the run's folder
-        below paths.outputs, and what was typed for it."""
-        load_plugins(_modules(composed))
-        config, _ = validation.shortened(typed(composed), overrides)
-        validation.validate(config)
-        if self.listing or config.data.names():
-            config = validation.settled(config, domain_names(config)).config
-        if self.listing:
-            identity = number_changing(settings.as_dict(config))
-            print(run_folder(Path(), identity, config.seed), " ".join(overrides))  # noqa: T201
-
-
-def _exit_code(outcome: Outcome | Exception | None) -> int:
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome.exit_code if outcome else 0
-
-
-def _job(composed: DictConfig, failures: list[Failure]) -> Outcome | Exception:
-    """One job. Nothing is raised through Hydra, which would add lines of its own.
-
-    `failures`: where that of a job of a sweep is added.
-    """
-    from robustmd.training.run import run  # noqa: PLC0415 - torch is not needed for --cfg, --info
-
-    console = make_console()
-    hydra_config = HydraConfig.get()
-    in_sweep = hydra_config.mode == RunMode.MULTIRUN
-    title = _title(hydra_config) if in_sweep else ""
-    if title:
-        console.print(title, soft_wrap=True)
-    directories: list[Path] = []
-    try:
-        load_plugins(_modules(composed))  # a job may run in a process of its own
-        config = typed(composed)  # before its overrides: here a reference to nothing is a line
-        overrides = as_typed(hydra_config.overrides.task)
-        outcome = _in_turn(run, config, console, overrides, directories.append)
-    except Exception as error:
-        if in_sweep:
-            _note(Failure.of(error, title, *map(str, directories)), failures)
-            print(f"  failed: {printable(error)}", file=sys.stderr)  # noqa: T201
-        return error
-    console.print(f"  {outcome.message}", soft_wrap=True)
-    console.print(f"  {_shown(outcome.directory)}", soft_wrap=True)
-    if outcome.exit_code and in_sweep:
-        directory = str(outcome.directory)
-        _note(Failure(outcome.exit_code, outcome.message, title, directory), failures)
-        if outcome.status == "interrupted":  # Ctrl-C means the sweep, not one job of it
-            raise SystemExit(outcome.exit_code)
-    if outcome.stop_code and in_sweep:
-        raise SystemExit(outcome.stop_code)
-    return outcome
-
-
-def _in_turn(run: Callable[..., Outcome], config: Any, console: Any, *further: Any) -> Outcome:
-    """The run's outcome. Beside other runs of a sweep, one that is the same run is waited for."""
-    waited_for = ""
-    while True:
-        try:
-            return run(config, console, *further)
-        except Busy as busy:
-            if multiprocessing.parent_process() is None:
-                raise
-            if str(busy) != waited_for:
-                console.print(f"  waits: {busy}", soft_wrap=True)
-            waited_for = str(busy)
-            time.sleep(LOOK)
-
-
-def _modules(composed: DictConfig) -> list[str]:
-    found = composed.get("imports") or []
-    if isinstance(found, str) or not all(isinstance(name, str) for name in found):
-        raise UserError(f"imports={found}: must be a list of modules, as imports=[mine]")
-    return list(found)
-
-
-def _note(failure: Failure, failures: list[Failure]) -> None:
-    failures.append(failure)  # without a record, what this process knows is told
-    note_failure(failure)
-
-
-def _title(hydra_config: Any) -> str:
-    return run_title(hydra_config.job.num, hydra_config.overrides.task)
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
-def _conclude(failures: list[Failure]) -> int:
-    """Every failure of a sweep, at its end; 2 where all were the user's to mend."""
-    if not failures:
+    is_sweep = bool(flags & {"-m", "--multirun"})
+    if "--cfg" in flags:
+        if is_sweep:
+            raise UserError("--cfg: shows the config of one run; leave -m out")
+        print(yaml.safe_dump(make_config(_own(typed)).model_dump(), sort_keys=False), end="")  # noqa: T201
         return 0
-    runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs"
-    print(f"robustmd: {runs} did not finish:", file=sys.stderr)  # noqa: T201
-    for failure in failures:
-        where = f" ({_shown(Path(failure.directory))})" if failure.directory else ""
-        line = printable(f"{failure.title}: {failure.message}{where}")
-        print(f"  {line}", file=sys.stderr)  # noqa: T201
-    codes = {failure.exit_code for failure in failures}
-    return codes.pop() if len(codes) == 1 else 1
+    found = jobs(typed, is_sweep)
+    if found is None and "--list" in flags:
+        _print_listed(_checked(typed), typed)
+        return 0
+    if found is None:
+        return train_one(typed, make_console(), []).exit_code
+    return _sweep([Job(i, len(found), one) for i, one in enumerate(found)], typed, flags)
 
 
-@contextmanager
-def _arguments(arguments: Sequence[str]) -> Iterator[None]:
-    """Hydra reads sys.argv itself: no sub-command in it, and no flag among the key=value."""
-    before = sys.argv
-    sys.argv = ["robustmd train", *sorted(arguments, key=_is_override)]
-    try:
-        yield
-    finally:
-        sys.argv = before
+def _own(arguments: Sequence[str]) -> list[str]:
+    return [text for text in arguments if not is_hydras(text)]
 
 
-def _is_override(text: str) -> bool:
-    return "=" in text and not text.startswith("-")
+def _sweep(sweep: Sequence[Job], typed: Sequence[str], flags: set[str]) -> int:
+    from robustmd.sweep.hydra_launchers import (  # noqa: PLC0415
+        check_launcher,
+        launch_elsewhere,
+        launcher_of,
+    )
+
+    launcher = launcher_of(typed)
+    check_launcher(launcher)
+    config = _check_all(sweep, is_listing="--list" in flags)
+    if config is None or "--list" in flags:
+        return 0 if config else 2
+    from robustmd.sweep.launch import launch, refuse_torchrun  # noqa: PLC0415 - torch
+
+    refuse_torchrun()
+    if launcher in ("", "basic"):
+        ended = launch(sweep, config.model_copy(update={"jobs": 1}) if launcher else config)
+    else:
+        hydras = [text for text in typed if is_hydras(text)]
+        ended = launch_elsewhere(sweep, hydras, config.paths.outputs)
+    return _conclude(sweep, ended)
 
 
-@contextmanager
-def _sweep_folder() -> Iterator[None]:
-    """For what Hydra writes of a sweep; without a folder for temporary files it does without."""
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="robustmd-"))
-            os.environ[SWEEP_FOLDER] = folder
-            stack.callback(os.environ.pop, SWEEP_FOLDER, None)
-        yield
+def _checked(overrides: Sequence[str]) -> Config:
+    """The config of a run, with what depends on its domains where they are known without loading
+    them. Raises UserError."""
+    config, _ = with_shorter_warmup(make_config(overrides), overrides)
+    names = config.data.names()
+    return resolve(config, names).config if names else config
+
+
+def _print_listed(config: Config, overrides: Sequence[str]) -> None:
+    """One run of `--list`: its folder below paths.outputs, and what was typed for it."""
+    if not config.data.names():
+        config = resolve(config, domain_names(config)).config
+    folder = run_folder(Path(), number_changing(config.model_dump()), config.seed)
+    print(folder, " ".join(overrides))  # noqa: T201
+
+
+def _check_all(sweep: Sequence[Job], is_listing: bool) -> Config | None:
+    """Check every run, and list it where `is_listing`. Returns the config of one of them; None
+    where some cannot be: each mistake is told once, with the first run that has it."""
+    refused: dict[str, list[Job]] = {}
+    config = None
+    for job in sweep:
+        try:
+            config = _checked(job.overrides)
+            if is_listing:
+                _print_listed(config, job.overrides)
+        except UserError as error:
+            refused.setdefault(str(error), []).append(job)
+    if not refused:
+        return config
+    count = sum(map(len, refused.values()))
+    lines = [f"robustmd: {count} of {len(sweep)} runs cannot be, and none was begun:"]
+    for message, those in refused.items():
+        more = f" (and {len(those) - 1} more)" if len(those) > 1 else ""
+        lines.append(printable(f"  {those[0].title}{more}: {message}"))
+    print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+    return None
+
+
+def _conclude(sweep: Sequence[Job], ended: Sequence[Ended | None]) -> int:
+    """Every failure of a sweep, at its end. Returns the exit code: 2 where all were the user's to
+    mend."""
+    failed = [(job, end) for job, end in zip(sweep, ended, strict=True) if end and end.exit_code]
+    if failed:
+        runs = "1 run" if len(failed) == 1 else f"{len(failed)} runs"
+        print(f"robustmd: {runs} did not finish:", file=sys.stderr)  # noqa: T201
+    for job, end in failed:
+        where = f" ({shown(Path(end.directory))})" if end.directory else ""
+        print(printable(f"  {job.title}: {end.message}{where}"), file=sys.stderr)  # noqa: T201
+    stops = [end.stops for end in ended if end and end.stops]
+    codes = {end.exit_code for _, end in failed}
+    return stops[0] if stops else codes.pop() if len(codes) == 1 else int(bool(codes))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from hydra import version
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_store import ConfigStore
@@ -152,6 +153,7 @@ def options(group: str) -> list[str]:
 def loader() -> ConfigLoaderImpl:
     """What composes files: conf/, then the user's folder. It keeps nothing of Hydra's own state, so
     that it works within somebody else's `hydra.main`."""
+    version.setbase("1.3")
     store = ConfigStore.instance()
     for group, registered in OPTIONS.items():
         with_files = {

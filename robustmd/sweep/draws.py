@@ -5,22 +5,20 @@ docs/fair.md says how they are drawn.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from robustmd.config.ranges import Tune
+from robustmd.config.ranges import Tune, facts_of
 from robustmd.config.settings import METHODS
 from robustmd.errors import UserError
-from robustmd.methods.individual import Individual
 
 MOST = 10_000  # configurations of a method
 Row = dict[str, Any]
 
 
 def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
-    """The rows of `hydra.sweeper.tune`: individual models first, then method by method.
+    """The rows of `sweep.tune`: individual models first, then method by method.
 
     Args:
         tune: `configurations` >= 1 of each method; `seed` >= 0; `every_method`, ranges of keys that
@@ -44,11 +42,11 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
         count = 0
     if not (1 <= count <= MOST and 1 <= alone <= MOST and seed >= 0):
         raise UserError(
-            f"hydra.sweeper.tune={dict(tune)}: must be {{configurations: 1 to {MOST}, seed: 0 or "
+            f"sweep.tune={dict(tune)}: must be {{configurations: 1 to {MOST}, seed: 0 or "
             f"more, every_method: {{KEY: {{log: [LOW, HIGH]}}}}}}, and perhaps alone: 1 to {MOST}"
         )
     methods: list[tuple[str, Row, dict[str, Tune]]] = [
-        *((Individual.name, {"method.domain": k}, {}) for k in range(num_domains)),
+        *(("individual", {"method.domain": k}, {}) for k in range(num_domains)),
         *((name, {}, own_ranges(name)) for name in METHODS if METHODS.flag(name, "fair")),
     ]
     rows = []
@@ -66,9 +64,9 @@ def drawn_rows(tune: Mapping[str, Any], num_domains: int) -> list[Row]:
 def own_ranges(method: str) -> dict[str, Tune]:
     """key -> where it is drawn from, as the method's class says."""
     return {
-        f"method.{item.name}": item.metadata["tune"]
-        for item in dataclasses.fields(METHODS[method])
-        if item.metadata.get("tune") is not None
+        f"method.{name}": facts_of(item)["tune"]
+        for name, item in METHODS[method].model_fields.items()
+        if facts_of(item).get("tune") is not None
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections import deque
@@ -15,64 +14,46 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from robustmd.config.composing import as_typed
 from robustmd.console import make_console
+from robustmd.sweep.jobs import Job
 
 _BETWEEN = 0.25  # seconds between two drawings of the table
 _MEASURED = re.compile(r" *iteration (\d+)/(\d+): worst training loss ([^ ,]+),? *(.*)")
-SIZE = "ROBUSTMD_SWEEP_SIZE"  # how many runs a sweep has, where its sweeper knows
-
-
-def run_title(number: int, overrides: Sequence[str]) -> str:
-    """What the run is called in every line of a sweep; `number` counts from 0."""
-    size = os.environ.get(SIZE)
-    return f"[run {number + 1}{' of ' + size if size else ''}] {' '.join(as_typed(overrides))}"
-
 
 class Picture:
     """Plain lines, each with its run's number before it.
 
     Args:
         console: where they go.
-        overrides: of every run, in order.
-        places: how many runs go side by side.
-        first: the number of the first of them in the sweep, which may come in several batches.
+        jobs: the runs, in order.
+        places: how many of them go side by side.
     """
 
-    def __init__(
-        self, console: Console, overrides: Sequence[Sequence[str]], places: int, first: int = 0
-    ) -> None:
-        self._console, self._overrides, self._places = console, overrides, places
-        self._first = first
-        self._total = int(os.environ.get(SIZE, first + len(overrides)))
+    def __init__(self, console: Console, jobs: Sequence[Job], places: int) -> None:
+        self._console, self._jobs, self._places = console, jobs, places
 
     def __enter__(self) -> Picture:
-        if not self._first:
-            self._print(f"{self._total} runs, {self._places} side by side")
+        self._print(f"{len(self._jobs)} runs, {self._places} side by side")
         return self
 
     def __exit__(self, *_: object) -> None:
         """The last has ended, or an error ends them all."""
 
-    def title(self, number: int) -> str:
-        """What a run calls itself; here and below `number` counts in `overrides`."""
-        return run_title(self._first + number, self._overrides[number])
-
-    def started(self, number: int) -> None:
+    def started(self, job: Job) -> None:
         """A run begins."""
 
-    def said(self, number: int, line: str) -> None:
+    def said(self, job: Job, line: str) -> None:
         """A run has printed a line."""
-        self._print(line if line == self.title(number) else self._marked(number, line))
+        self._print(line if line == job.title else self._marked(job, line))
 
-    def ended(self, number: int, killed_by: str | None) -> None:
+    def ended(self, job: Job, killed_by: str | None) -> None:
         """A run has ended, by itself where `killed_by` is None."""
 
     def look(self) -> None:
         """Show what is new; called several times a second."""
 
-    def _marked(self, number: int, line: str) -> str:
-        return f"{self._first + number + 1:>{len(str(self._total))}}| {line}"
+    def _marked(self, job: Job, line: str) -> str:
+        return f"{job.number + 1:>{len(str(job.total))}}| {line}"
 
     def _print(self, line: str) -> None:
         self._console.print(line, soft_wrap=True)
@@ -115,12 +96,10 @@ class LivePicture(Picture):
     """A table of the runs under way, how far each is and its last line; what ended stands above
     it."""
 
-    def __init__(
-        self, console: Console, overrides: Sequence[Sequence[str]], places: int, first: int = 0
-    ) -> None:
-        super().__init__(console, overrides, places, first)
-        self._running: dict[int, _Running] = {}
-        self._shared = set.intersection(*map(set, overrides))  # in all of them
+    def __init__(self, console: Console, jobs: Sequence[Job], places: int) -> None:
+        super().__init__(console, jobs, places)
+        self._running: dict[Job, _Running] = {}
+        self._shared = set.intersection(*(set(job.overrides) for job in jobs))  # in all of them
         self._ended = self._killed = 0
         self._begun = time.monotonic()
         self._shown_at = -math.inf
@@ -137,23 +116,21 @@ class LivePicture(Picture):
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def started(self, number: int) -> None:
-        self._running[number] = _Running()
+    def started(self, job: Job) -> None:
+        self._running[job] = _Running()
 
-    def title(self, number: int) -> str:
-        return run_title(self._first + number, self._own(number))
-
-    def said(self, number: int, line: str) -> None:
+    def said(self, job: Job, line: str) -> None:
         if "warning:" in line or "failed:" in line:
-            self._print(self._marked(number, line))
-        elif line != super().title(number):
-            self._running[number].say(line)
+            self._print(self._marked(job, line))
+        elif line != job.title:
+            self._running[job].say(line)
 
-    def ended(self, number: int, killed_by: str | None) -> None:
-        said = self._running.pop(number).lines
+    def ended(self, job: Job, killed_by: str | None) -> None:
+        said = self._running.pop(job).lines
         self._ended += 1
         self._killed += killed_by is not None
-        for line in (self.title(number), *said):  # its verdict and its folder
+        title = f"[run {job.number + 1} of {job.total}] {self._own(job)}"
+        for line in (title, *said):  # its verdict and its folder
             self._print(line)
 
     def look(self) -> None:
@@ -170,31 +147,30 @@ class LivePicture(Picture):
         for name in ("iteration", "worst loss", "left"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
-        for number, running in sorted(self._running.items()):
-            settings = " ".join(as_typed(self._own(number)))
-            table.add_row(str(self._first + number + 1), settings, *running.row())
+        for job, running in sorted(self._running.items()):
+            table.add_row(str(job.number + 1), self._own(job), *running.row())
         table.caption = self._counts()
         return table
 
-    def _own(self, number: int) -> Sequence[str]:
+    def _own(self, job: Job) -> str:
         """What tells the run from others."""
-        own = [one for one in self._overrides[number] if one not in self._shared]
-        return own or self._overrides[number]
+        own = [one for one in job.overrides if one not in self._shared]
+        return " ".join(own or job.overrides)
 
     def _counts(self) -> str:
-        ended, running = self._first + self._ended, len(self._running)
-        waiting = self._total - ended - running
-        words = f"{ended} of {self._total} ended, {running} running, {waiting} waiting"
+        total, running = len(self._jobs), len(self._running)
+        waiting = total - self._ended - running
+        words = f"{self._ended} of {total} ended, {running} running, {waiting} waiting"
         if self._killed:
             words += f", {self._killed} killed"
-        if self._ended and ended < self._total:
-            left = (time.monotonic() - self._begun) / self._ended * (self._total - ended)
+        if self._ended and self._ended < total:
+            left = (time.monotonic() - self._begun) / self._ended * (total - self._ended)
             words += f"; about until {time.strftime('%H:%M', time.localtime(time.time() + left))}"
         return words
 
 
-def make_picture(overrides: Sequence[Sequence[str]], places: int, first: int) -> Picture:
+def make_picture(jobs: Sequence[Job], places: int) -> Picture:
     """The table on a terminal that can show one, else lines."""
     console = make_console()
     kind = LivePicture if console.is_interactive else Picture
-    return kind(console, overrides, places, first)
+    return kind(console, jobs, places)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
-
-from robustmd.errors import UserError
 
 DEVICES = Path("/dev")
 _GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "dxg", "kfd")  # CUDA's, on Linux and WSL; ROCm's
 
 
-def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> list[dict[str, str]]:
+def places_of(
+    device: str, runs: int, n_jobs: int | None = None, per_device: int = 1
+) -> list[dict[str, str]]:
     """The environment variables of every process: as many as runs go side by side, at least one.
 
     Args:
@@ -21,13 +20,7 @@ def slots(device: str, runs: int, n_jobs: Any = None, per_device: Any = 1) -> li
         runs: how many there are.
         n_jobs: how many the user wants; None: one a core, or `per_device` on each GPU.
         per_device: runs that share a GPU.
-
-    Raises:
-        UserError: n_jobs or per_device is no whole number >= 1.
     """
-    for name, number in (("jobs", n_jobs), ("jobs_per_device", per_device)):
-        if number is not None and (not isinstance(number, int) or number < 1):
-            raise UserError(f"{name}={number}: must be a whole number >= 1")
     if runs == 1 or n_jobs == 1:
         return [{}]
     if sys.platform == "win32":  # where no pipe takes the place of a process's output

@@ -3,7 +3,7 @@
     sweep:
       rows:   [{method: even}, {method: opt, method.lam: 0.3}]   settings that go together
       params: {seed: "0,1,2"}                                    values for every row
-      leave_one_out: true                                        each domain is `data.unseen` in turn
+      leave_one_out: true                                        each domain unseen in turn
       tune:   {configurations: 4, seed: 0, every_method: {…}}    rows drawn for every method
 
 What is typed wins over `params`. Of what rows set, a typed value chooses the rows that have it.

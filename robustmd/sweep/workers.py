@@ -36,7 +36,7 @@ class End:
 
 
 class Worker:
-    """One process, and the number of the job that it has; None while it waits.
+    """One process, and the job that it has; None while it waits.
 
     Args:
         task: called with each job; picklable by its name.
@@ -52,7 +52,7 @@ class Worker:
         self._process.start()
         theirs.close()
         writing.close()
-        self.job: int | None = None
+        self.job: Any = None
         self._text = b""
         self._send(task)
 
@@ -67,9 +67,9 @@ class Worker:
         open_ones = [one for one in (self._jobs, self.output) if not one.closed]
         return [*open_ones, self._process.sentinel]
 
-    def give(self, number: int, job: Any) -> None:
+    def give(self, job: Any) -> None:
         """Let it begin a job."""
-        self.job = number
+        self.job = job
         self._send(job)
 
     def _send(self, message: Any) -> None:
