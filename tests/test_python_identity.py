@@ -289,7 +289,7 @@ def test_a_class_draws_new_weights_for_each_seed(tmp_path, monkeypatch, capsys) 
 
 @pytest.mark.parametrize("name", [0, "a\nb", "a/b", "..", ""])
 def test_a_domains_name_is_refused(name: object) -> None:
-    with pytest.raises(UserError, match="must be a text of 1 to 200 printable") as error:
+    with pytest.raises(UserError, match="must be text, 1 to 200 printable") as error:
         DomainSet.from_tensors({name: arrays(), "b": arrays()})
     assert "\n" not in str(error.value)
 

@@ -149,7 +149,7 @@ class DomainSet:
     files: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        check_names("domain", self.names, f"data {self.name}")
+        check_names("domain", self.names, f"data {self.name}", "/")
 
     @classmethod
     def of(
@@ -394,17 +394,18 @@ def array_sha256(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def check_names(kind: str, names: Iterable[Any], where: str) -> None:
+def check_names(kind: str, names: Iterable[Any], where: str, slashes: str = "/\\") -> None:
     """Names become keys of files and columns of tables: no slash, no control character. Raises
     UserError."""
     for name in names:
-        unfit = not isinstance(name, str) or any(
-            c in "/\\" or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name
-        )
-        if unfit or name in (".", "..") or not 0 < len(name) <= LONGEST_NAME:
+        is_fit = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name not in (".", "..")
+        if not is_fit or any(
+            c in slashes or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name
+        ):
+            shown = printable(name) if name else repr(name)
             raise UserError(
-                f"{printable(where)}: {kind} {printable(repr(name))} must be a text of 1 to "
-                f"{LONGEST_NAME} printable characters without / and \\"
+                f"{printable(where)}: {kind} {shown} must be text, 1 to {LONGEST_NAME} printable "
+                f"characters without {' and '.join(slashes)}"
             )
 
 
