@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import types
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -175,35 +175,40 @@ def _function_parts(function: types.FunctionType) -> tuple[Any, ...]:
     )
     if _is_library(space.get("__name__")):  # a decorator of torch's, say: its globals are torch's
         return parts
-    loaded, imported, names = set[str](), set[str](), set[str]()
-    for step in _instructions(code):
-        loaded |= {step.argval} if step.opname in LOADS else set()
-        imported |= {step.argval} if step.opname == "IMPORT_NAME" else set()
-        names |= {step.argval} if isinstance(step.argval, str) else set()
-    if lookup := LOOKUPS & (loaded - space.keys()):
+    steps = [step for step in _steps(code) if step.opname != "EXTENDED_ARG"]
+    loaded = {step.argval for step in steps if step.opname in LOADS}
+    names = {step.argval for step in steps if isinstance(step.argval, str)}
+    if lookup := (LOOKUPS & (loaded - space.keys())) | ({"import_module"} & names):
         raise Unknown(f"{min(lookup)}() in {function.__qualname__}")
     used: dict[str, Any] = {key: space[key] for key in sorted(loaded & space.keys())}
-    used |= {f"import {key}": _imported(key, space) for key in sorted(imported)}
+    for place, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level, froms = (steps[place - back].argval for back in (2, 1))
+            name = "." * level + step.argval
+            used[f"import {name}"] = _imported(name, froms or (), space.get("__package__"))
     return *parts, {
         key: _module_parts(part, names) if isinstance(part, types.ModuleType) else part
         for key, part in used.items()
     }
 
 
-def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:
     """Of a function and of those that are made in it."""
     yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _instructions(constant)
+            yield from _steps(constant)
 
 
-def _imported(name: str, space: Mapping[str, Any]) -> Any:
+def _imported(name: str, froms: Sequence[str], package: str | None) -> Any:
     """The module that a function imports when it is called; None where there is none."""
-    for absolute in (name, f"{space.get('__package__')}.{name}"):
-        with suppress(Exception):
-            return importlib.import_module(absolute)
-    return None
+    module = None
+    with suppress(Exception):  # whatever a module raises: the function may expect it
+        module = importlib.import_module(name, package)
+        for one in froms:
+            if not hasattr(module, one):
+                importlib.import_module(f"{module.__name__}.{one}")
+    return module
 
 
 def _module_parts(
@@ -240,7 +245,7 @@ def _tensor_parts(tensor: Tensor) -> tuple[Any, ...]:
 
 def _array_parts(array: np.ndarray) -> tuple[Any, ...]:
     values = array.ravel().tolist() if array.dtype.hasobject else _bytes(array)
-    return str(array.dtype), array.shape, values
+    return str(array.dtype), array.shape, values, getattr(array, "__dict__", None)
 
 
 def _bytes(array: np.ndarray) -> memoryview:
@@ -251,7 +256,8 @@ def _layers_parts(module: nn.Module) -> tuple[Any, ...]:
     """Its attributes, its hooks by their order in place of a number that counts up."""
     if isinstance(module, torch.jit.ScriptModule):
         raise TypeError
-    attributes = vars(module)
+    slots = copyreg._slotnames(type(module))  # type: ignore[attr-defined]
+    attributes = vars(module) | {name: getattr(module, name, None) for name in slots}
     numbers = sorted({number for key in HOOKS & attributes.keys() for number in attributes[key]})
     return (
         {
@@ -284,6 +290,8 @@ PARTS: Mapping[type, Callable[[Any], tuple[Any, ...]]] = {
     types.ModuleType: _module_parts,
     types.MethodType: lambda method: (method.__func__, method.__self__),
     types.MappingProxyType: lambda mapping: (dict(mapping),),
+    types.GetSetDescriptorType: lambda value: (value.__name__,),
+    types.MemberDescriptorType: lambda value: (value.__name__,),
     property: lambda value: (value.fget, value.fset, value.fdel),
     classmethod: lambda method: (method.__func__,),
     staticmethod: lambda method: (method.__func__,),
