@@ -17,7 +17,7 @@ from rich.text import Text
 
 from robustmd.errors import printable
 from robustmd.report import statistics, tables
-from robustmd.report.numbers import Study, differing, value_of
+from robustmd.report.numbers import Study, differing, domains_text, value_of
 from robustmd.report.tables import WARNED, Table
 from robustmd.runs.records import Frame
 
@@ -122,8 +122,9 @@ def to_terminal(table: Table, width: int) -> RichTable:
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=0)
     texts = [[column, *table.shown[column]] for column in table.shown]
     for column, letters in zip(table.shown, column_widths(texts, width), strict=True):
-        heading = Text(printable(column), justify="right" if is_number(table, column) else "left")
-        shown.add_column(heading, justify=heading.justify, width=letters, overflow="fold")
+        right: Any = "right" if is_number(table, column) else "left"
+        heading = Text(printable(column))
+        shown.add_column(heading, justify=right, width=letters, overflow="fold")
     for place, row in enumerate(cells(table)):
         line = (Text(printable(text), _TERMINAL.get(mark, "")) for _, text, mark in row)
         shown.add_row(*line, style="dim" if place >= table.published else None)
@@ -195,7 +196,8 @@ def protocol(study: Study) -> str:
     raw = tables.compute(study).raw
     at_least = "" if (raw["complete"] == "yes").all() else "at least "
     return (
-        f"n = {n} seeds a row. Numbers are of {study.rule.words}. "
+        f"Domains: {domains_text(study.domains)}. n = {n} seeds a row. "
+        f"Numbers are of {study.rule.words}. "
         f"±: {'none (n = 1)' if n == '1' else statistics.SPREADS[study.spread]}. "
         f"Intervals: 95 % t, paired by seed. In all rows: {shared or 'nothing shared'}. "
         f"{_sizes(study)}{_experiments(study)}"
