@@ -138,8 +138,25 @@ class Task:
 
     def __call__(self, composed: DictConfig) -> None:
         with steady_streams():  # another process has streams of its own
-            made = (_listed if self.listing else _job)(composed, self.failures)
-        self.outcomes.append(made)
+            if not self.listing:
+                self.outcomes.append(_job(composed, self.failures))
+                return
+            try:
+                self.check(composed, as_typed(HydraConfig.get().overrides.task))
+            except UserError as error:  # nothing is raised through Hydra
+                self.outcomes.append(error)
+
+    def check(self, composed: DictConfig, overrides: Sequence[str]) -> None:
+        """Raises UserError for a config that cannot be. With `listing`, print the run's folder
+        below paths.outputs, and what was typed for it."""
+        load_plugins(_modules(composed))
+        config, _ = validation.shortened(typed(composed), overrides)
+        validation.validate(config)
+        if self.listing or config.data.names():
+            config = validation.settled(config, domain_names(config)).config
+        if self.listing:
+            identity = number_changing(settings.as_dict(config))
+            print(run_folder(Path(), identity, config.seed), " ".join(overrides))  # noqa: T201
 
 
 def _exit_code(outcome: Outcome | Exception | None) -> int:
@@ -204,23 +221,6 @@ def _modules(composed: DictConfig) -> list[str]:
     if isinstance(found, str) or not all(isinstance(name, str) for name in found):
         raise UserError(f"imports={found}: must be a list of modules, as imports=[mine]")
     return list(found)
-
-
-def _listed(composed: DictConfig, failures: list[Failure]) -> Exception | None:
-    """Print one run of `--list`: its folder below paths.outputs, and what was typed for it."""
-    try:
-        load_plugins(_modules(composed))
-        config = typed(composed)
-        validation.validate(config)
-        facts = validation.settled(config, domain_names(config))
-        identity = number_changing(settings.as_dict(facts.config))
-    except UserError as error:
-        if HydraConfig.get().mode == RunMode.MULTIRUN:
-            _note(Failure.of(error, _title(HydraConfig.get())), failures)
-        return error
-    folder = run_folder(Path(), identity, config.seed)
-    print(folder, " ".join(as_typed(HydraConfig.get().overrides.task)))  # noqa: T201
-    return None
 
 
 def _note(failure: Failure, failures: list[Failure]) -> None:

@@ -24,6 +24,7 @@ from robustmd.config.typed import unknown_key
 from robustmd.errors import UserError
 from robustmd.registry import FROM_PYTHON
 
+HYDRAS = ("launcher", "sweeper", "sweep.dir", "searchpath", "mode", "callbacks", "job.env_set")
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
 _VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
 _NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.ASCII | re.I)
@@ -105,8 +106,8 @@ def _short(text: str) -> str:
 
 
 def check_arguments(arguments: Sequence[str]) -> None:
-    """Raises UserError for an unknown flag, before Hydra prints its usage, and for a key taken
-    away: none may be missing."""
+    """Raises UserError for an unknown flag, before Hydra prints its usage, for a key taken away,
+    since none may be missing, and for a key of Hydra's that would do nothing here."""
     parser = get_args_parser()
     known = {option for action in parser._actions for option in action.option_strings}
     for argument in arguments:
@@ -116,6 +117,12 @@ def check_arguments(arguments: Sequence[str]) -> None:
             raise UserError(f"{flag}: no such flag; settings are key=value, flags are {flags}")
         if flag.startswith("~") and not flag.startswith("~hydra"):
             raise UserError(f"{flag}: no key can be taken away; give it a value: {flag[1:]}=…")
+        part, _, name = re.sub(r"^[+~]*hydra[./]", "hydra.", flag).partition(".")
+        if part == "hydra" and not name.startswith(HYDRAS):
+            raise UserError(
+                f"{argument}: does nothing here; the runs go to paths.outputs=FOLDER; of Hydra's "
+                f"keys there are hydra.{', '.join(HYDRAS)}"
+            )
 
 
 def as_hydra_reads(arguments: Sequence[str]) -> list[str]:

@@ -29,6 +29,24 @@ class Settled(NamedTuple):
     domains_per_batch: int
 
 
+def shortened(config: Config, overrides: Sequence[str]) -> tuple[Config, str]:
+    """The config with a warm-up that is shorter than the run, and a note of it.
+
+    A warm-up that a data set's file chose gives way: it is a fifth of a run that is too short for
+    it. One among the user's `overrides` stays, and `validate` refuses it.
+    """
+    training = config.training
+    typed = {text.partition("=")[0].lstrip("+") for text in overrides}
+    if not 1 <= training.iterations <= training.warmup or "training.warmup" in typed:
+        return config, ""
+    warmup = training.iterations // 5
+    note = (
+        f"training.warmup={warmup}: a fifth of training.iterations={training.iterations}; data="
+        f"{config.data.name} comes with {training.warmup}, which is no shorter than the run"
+    )
+    return dataclasses.replace(config, training=dataclasses.replace(training, warmup=warmup)), note
+
+
 def validate(config: Config) -> None:
     """Check every range. Raises UserError: one line with the key, the value and what is allowed."""
     for name, (item, value) in leaves(config):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from robustmd.errors import UserError
-from robustmd.registry import Settings, data, key
+from robustmd.registry import DataFacts, Settings, data, key
 
 if TYPE_CHECKING:
     from robustmd.domains.domain_set import DomainSet
@@ -18,11 +18,13 @@ class FromPython(Settings):
     fingerprint: str = key("", help="of the domains")
     given: ClassVar[Any] = None
 
-    def load(self) -> DomainSet:
+    def load(self, facts: DataFacts) -> DomainSet:
         if self.given is None:
             raise UserError(
                 "data=from_python: its domains were made in Python; give them to "
                 "robustmd.train(…, domains=DOMAINS) there"
             )
         domains: DomainSet = self.given
+        for note in domains.notes:
+            facts.say(note)
         return domains

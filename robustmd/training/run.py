@@ -91,12 +91,14 @@ def run(
     def say(line: str) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
+    config, note = validation.shortened(config, overrides)
     validation.validate(config)
     check_trackers(config.tracking)
     with StopRequest() as stop:
         try:
             with stop.at_once():
                 plan = make_plan(config, overrides, say)
+                plan = replace(plan, notes=tuple(filter(None, (note, *plan.notes))))
         except Interrupted as stopped:
             words = f"{stopped} before training; {GOES_ON}"
             return Outcome("interrupted", Path(config.paths.outputs), words, stopped.code)

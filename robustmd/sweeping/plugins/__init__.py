@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,14 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from robustmd.config.settings import SECTIONS, Config, leaves_of
+from robustmd.config.composing import as_typed
+from robustmd.config.settings import GROUPS, SECTIONS, Config, leaves_of
 from robustmd.config.typed import typed, unknown_key
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable
 from robustmd.runs.rerun import hydra_value
 from robustmd.sweeping.draws import drawn_rows
 from robustmd.sweeping.failures import RECORD
-from robustmd.sweeping.picture import SIZE
+from robustmd.sweeping.picture import SIZE, run_title
 from robustmd.sweeping.slots import processes
 
 Row = Mapping[str, Any]
@@ -54,15 +57,46 @@ class RowsSweeper(Sweeper):
     ) -> None:
         """Called by Hydra before `sweep`."""
         self.config, self.task_function = config, task_function
+        self._loader = hydra_context.config_loader
         self.launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
 
     def sweep(self, arguments: list[str]) -> Any:
-        """Run every job of the overrides that were typed."""
+        """Run every job of the overrides that were typed, once none of them is refused.
+
+        Raises SystemExit: some are, or they were only to be listed.
+        """
         jobs = self.jobs(arguments)
+        check = self.task_function.check  # type: ignore[attr-defined]
+        refused: dict[str, list[int]] = {}
+        for number, (job, composed) in enumerate(zip(jobs, self._composed(jobs), strict=True)):
+            try:
+                check(composed, as_typed(job))
+            except UserError as error:
+                refused.setdefault(str(error), []).append(number)
+        if refused:
+            raise SystemExit(_say_refused(refused, jobs))
+        if self.task_function.listing:  # type: ignore[attr-defined]
+            raise SystemExit(0)
         with self.recorded(len(jobs)):
             return self.launcher.launch(jobs, initial_job_idx=0)
+
+    def _composed(self, jobs: Sequence[Sequence[str]]) -> Iterator[DictConfig]:
+        """The config of each job. Hydra composes once for each choice of options; the values are
+        put into a copy of that."""
+        chosen: dict[tuple[str, ...], DictConfig] = {}
+        for job in jobs:
+            choices = tuple(text for text in job if text.partition("=")[0].lstrip("+") in GROUPS)
+            if choices not in chosen:
+                whole = self._loader.load_sweep_config(self.config, list(choices))
+                plain = [str(key) for key in whole if key != "hydra"]
+                chosen[choices] = OmegaConf.masked_copy(whole, plain)
+            config = deepcopy(chosen[choices])
+            OmegaConf.set_struct(config, False)
+            for key, override in parsed([text for text in job if text not in choices]).items():
+                OmegaConf.update(config, key, override.value(), force_add=True)
+            yield config
 
     @contextmanager
     def recorded(self, size: int) -> Iterator[None]:
@@ -135,6 +169,18 @@ class RowsSweeper(Sweeper):
         from robustmd.config.loading import domain_names  # noqa: PLC0415 - may load the data
 
         return domain_names(self.without_hydra())
+
+
+def _say_refused(refused: Mapping[str, Sequence[int]], jobs: Sequence[Sequence[str]]) -> int:
+    """Every mistake of a sweep, each with the first run that has it. Returns the exit code."""
+    count = sum(map(len, refused.values()))
+    lines = [f"robustmd: {count} of {len(jobs)} runs cannot be, and none was begun:"]
+    for message, numbers in refused.items():
+        more = f" (and {len(numbers) - 1} more)" if len(numbers) > 1 else ""
+        first = run_title(numbers[0], jobs[numbers[0]])
+        lines.append(printable(f"  {first}{more}: {message}"))
+    print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+    return 2
 
 
 def _each_unseen(names: Sequence[str], data: str) -> str:
