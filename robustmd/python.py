@@ -170,8 +170,8 @@ def _register(loss: Callable[[Tensor, Tensor], Tensor], name: tuple[str, str]) -
 @contextmanager
 def _as_in_a_new_process() -> Iterator[None]:
     """Within it torch and Hydra are as in a new process; then as the caller had set them."""
-    hydra, cudnn = GlobalHydra.instance(), torch.backends.cudnn
-    threads, dtype, of_hydra = torch.get_num_threads(), torch.get_default_dtype(), hydra.hydra
+    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+    hydra, cudnn = GlobalHydra.instance().hydra, torch.backends.cudnn
     products, tf32 = torch.get_float32_matmul_precision(), cudnn.allow_tf32
     deterministic = torch.get_deterministic_debug_mode()
     with ExitStack() as stack:
@@ -184,11 +184,11 @@ def _as_in_a_new_process() -> Iterator[None]:
             stack.enter_context(torch.device("cpu"))
         stack.enter_context(torch.random.fork_rng(devices=[]))
         torch.set_default_dtype(torch.float32)
-        hydra.hydra = None
+        GlobalHydra.instance().hydra = None
         try:
             yield
         finally:
-            hydra.hydra = of_hydra
+            GlobalHydra.instance().hydra = hydra
             torch.set_num_threads(threads)
             torch.set_default_dtype(dtype)
             torch.set_float32_matmul_precision(products)

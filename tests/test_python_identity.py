@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from tiny import TINY, synthetic_domains
 
 import robustmd
+from robustmd import cli
 from robustmd.digest import digest_of
 from robustmd.domains import DomainSet
 from robustmd.domains.domain_set import Domain
@@ -255,3 +257,55 @@ def test_what_cannot_be_compared_needs_a_name(tmp_path, monkeypatch) -> None:
         trained(model=torch.nn.Linear(5, 2), name="first")
     with pytest.raises(UserError, match=r"^loss=by_globals: has globals\(\) in by_globals, which"):
         trained(model=torch.nn.Linear(5, 2), loss=by_globals)
+
+
+class Net(torch.nn.Linear):
+    """Its first weights are drawn as it is made."""
+
+    def __init__(self) -> None:
+        super().__init__(5, 2)
+
+
+def test_a_class_draws_new_weights_for_each_seed(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = [
+        trained(f"method={method}", f"seed={seed}", model=Net)
+        for method in ("even", "opt")
+        for seed in (0, 1, 2)
+    ]
+    assert "warning" not in capsys.readouterr().out
+    assert len({run.path.parent for run in runs}) == 2
+    assert cli.main(["report", "outputs", "--no-figures"]) == 0
+    table = pd.read_csv(tmp_path / "report" / "from_python" / "table.csv")
+    assert sorted(table["n"]) == [3, 3]
+    first = {run.metrics.loss[0] for run in runs}
+    assert len(first) == 3
+    assert runs[0].model().weight.shape == robustmd.load_run(runs[0].path, Net).model().weight.shape
+    trained("seed=1", model=Net())
+    assert "warning: model= is a module, so runs of all seeds" in capsys.readouterr().out
+    by_facts = trained(model=lambda facts: torch.nn.Linear(5, facts.num_classes))
+    assert by_facts.config["backbone"]["object"] == "lambda"
+
+
+@pytest.mark.parametrize("name", [0, "a\nb", "a/b", "..", ""])
+def test_a_domains_name_is_refused(name: object) -> None:
+    with pytest.raises(UserError, match="must be text, 1 to 200 printable") as error:
+        DomainSet.from_tensors({name: arrays(), "b": arrays()})
+    assert "\n" not in str(error.value)
+
+
+class Random(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        if index >= 8:
+            raise IndexError
+        return torch.rand(5), index % 2
+
+
+def test_a_dataset_that_draws_is_noted(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = trained(domains={"a": (Random(), Random()), "b": arrays()}, model=Net)
+    assert "warning: the Dataset of a gives other items when read again" in capsys.readouterr().out
+    assert "data.augment=standard" in run.summary["notes"][0]

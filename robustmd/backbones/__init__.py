@@ -36,6 +36,8 @@ class FromPython(Settings):
             )
         if isinstance(given, nn.Module):
             try:
+                if any(one.is_meta for one in (*given.parameters(), *given.buffers())):
+                    raise TypeError("its parameters are on the device meta, without values")
                 return copy.deepcopy(given).train()
             except (RuntimeError, TypeError) as error:
                 raise UserError(
