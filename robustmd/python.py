@@ -17,9 +17,10 @@ from robustmd.config.composing import composed_config
 from robustmd.config.plugins import imports_of, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console
-from robustmd.digest import Unknown, digest_of
+from robustmd.digest import digest_of
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError
+from robustmd.object_parts import Unknown
 from robustmd.registry import FROM_PYTHON, LOSSES, Loss
 from robustmd.trained_run import Model, Run, load_run
 from robustmd.training.run import OnMeasure, run

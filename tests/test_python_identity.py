@@ -29,7 +29,6 @@ import functools
 import threading
 import torch
 from torch import nn
-from torch.nn import functional
 
 SCALE, WEIGHTS = 2.0, torch.ones(2)
 FACTORS = {"first": 1.0}
@@ -63,7 +62,7 @@ class Net(Parent):
 class Weigher:
     power = 1.0
     def loss(self, outputs, labels, smoothing=0.1):
-        return functional.cross_entropy(outputs, labels, reduction="none") ** self.power
+        return nn.functional.cross_entropy(outputs, labels, reduction="none") ** self.power
 
 def made(weigher, smoothing):
     def loss(outputs, labels, *, eps=0.5):
@@ -107,7 +106,7 @@ CHANGES = {
     "another object's bound method": ("power = 1.0", "power = 2.0"),
     "an argument bound": ("x=1.0", "x=2.0"),
     "one and true": ("self.factor = 1.0", "self.factor = True"),
-    "torch's own function replaced": ("# here", "functional.cross_entropy = lambda *_, **__: 1"),
+    "torch's own function replaced": ("# here", "nn.functional.cross_entropy = lambda *_, **__: 1"),
     "torch's own layer replaced": ("# here", "nn.Linear.forward = lambda self, x: x"),
     "a hook of all modules": ("# here", "nn.modules.module.register_module_forward_hook(print)"),
 }  # fmt: skip
