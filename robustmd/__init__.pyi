@@ -1,4 +1,4 @@
-from robustmd.notebook import train as train
+from robustmd.python import train as train
 from robustmd.registry import Settings as Settings
 from robustmd.registry import augment as augment
 from robustmd.registry import backbone as backbone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,15 +27,16 @@ from robustmd.training.evaluate import MODELS, run_model
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Model = nn.Module | Callable[..., nn.Module]  # or what makes it
 AT_ONCE = 256  # images in one forward pass
 
 
-def load_run(path: str | Path, module: nn.Module | None = None) -> Run:
+def load_run(path: str | Path, module: Model | None = None) -> Run:
     """The run in a directory, `outputs/<data>/<method>/<8 hex>/seed=<n>`, finished or not.
 
     Args:
         path: the directory.
-        module: the layers of its model, where they were made in Python.
+        module: the model that was given to `train`, if one was: the module, or what makes it.
 
     Raises:
         UserError: it is none, or its files are damaged.
@@ -66,8 +67,8 @@ def load_runs(outputs: str | Path = "outputs") -> list[Run]:
 class Run:
     """One run: its record, its tables and its model. `train` and `load_run` make them."""
 
-    def __init__(self, record: Record, module: nn.Module | None = None) -> None:
-        self.record, self._module = record, module
+    def __init__(self, record: Record, given: Model | None = None) -> None:
+        self.record, self._given = record, given
 
     @property
     def path(self) -> Path:
@@ -121,7 +122,7 @@ class Run:
         """
         config = recorded_config(self.config)
         if config.backbone.name == FROM_PYTHON:
-            config.backbone.given = self._module
+            config.backbone.given = self._given
         facts = BackboneFacts(len(self._classes()), self._image_size())
         if which not in MODELS:
             raise UserError(f"model({which!r}): must be one of {', '.join(MODELS)}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from robustmd.backbones import library, small  # noqa: F401 - their models register themselves
-from robustmd.errors import UserError
+from robustmd.errors import UserError, first_line
 from robustmd.registry import BACKBONES, BackboneFacts, Settings, backbone, key
 
 if TYPE_CHECKING:
@@ -20,19 +21,42 @@ UNUSUAL_SIZE = 7919  # a number of classes that is no other size in a model
 
 @backbone("from_python")
 class FromPython(Settings):
-    """The module of `robustmd.train(model=…)`. `given` is that module; it is no setting."""
+    """`robustmd.train(model=…)`: `given` is that module, or what makes it; it is no setting."""
 
-    sha256: str = key("", help="of the module's layers and weights")
+    object: str = key("", help="the class or function, and a digest of all that it holds")
     given: Any = Field(None, exclude=True)
 
     def build(self, facts: BackboneFacts) -> nn.Module:
-        if self.given is None:
+        from torch import nn  # noqa: PLC0415 - as below
+
+        given, what = self.given, f"model={self.object.rpartition('_')[0]}"
+        if given is None:
             raise UserError(
                 "backbone=from_python: its module was made in Python; give it to "
                 "robustmd.train(…, model=MODULE), or to load_run(path, MODULE)"
             )
-        model: nn.Module = copy.deepcopy(self.given)
-        return model.train()
+        if isinstance(given, nn.Module):
+            try:
+                if any(one.is_meta for one in (*given.parameters(), *given.buffers())):
+                    raise TypeError("its parameters are on the device meta, without values")
+                return copy.deepcopy(given).train()
+            except (RuntimeError, TypeError) as error:
+                raise UserError(
+                    f"{what}: cannot be copied ({first_line(error)}); give a function that makes it"
+                ) from None
+        needed = [
+            name
+            for name, one in inspect.signature(given).parameters.items()
+            if one.default is one.empty
+            and one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)
+        ]
+        if len(needed) > 1:
+            raise UserError(
+                f"{what}: needs the arguments {', '.join(needed)}; must need none, or one, a "
+                "BackboneFacts; give a function that makes it, as model=lambda facts: …"
+            )
+        model: nn.Module = given(facts) if needed else given()
+        return model
 
 
 def build_backbone(settings: Any, facts: BackboneFacts) -> nn.Module:

@@ -8,10 +8,10 @@ from pathlib import Path
 from robustmd.commands import add_out, make_parser
 
 EPILOG = """\
-writes REPORT/index.html, one page that needs no network, REPORT/README.md with the same as text,
-and for each data set REPORT/<data>/: the paper's table (Markdown, LaTeX, CSV), the paired
-differences to even (or --baseline), the adversary's regret beside its proved bound, what the runs
-cost, every run's values, and every figure that the runs allow as PNG and PDF. What runs warned of
+prints a summary and writes REPORT/index.html, one page that needs no network, REPORT/README.md
+with the same as text, and for each data set REPORT/<data>/: the paper's table (Markdown, LaTeX,
+CSV), the paired differences to even (or --baseline), the adversary's regret beside its proved
+bound, what the runs cost, every run's values, and the figures as PNG and PDF. What runs warned of
 stands beside their rows. Runs that are not finished or cannot be read are listed with the reason,
 and what is missing with the command that would run it. What the numbers mean: docs/statistics.md.
 
@@ -72,11 +72,11 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--columns",
-        type=lambda text: text.replace("_", " ").split(","),
+        type=lambda text: text.split(","),
         default=(),
         metavar="NAMES",
-        help="columns of the results to show: worst, mean, adjusted and names of domains, with "
-        "commas between them (default: all); CSV files have all",
+        help="columns of the results to show: worst, worst_tenth, mean, adjusted and names of "
+        "domains, with commas between them (default: all); CSV files have all",
     )
     parser.add_argument("--no-figures", action="store_true", help="write the tables alone")
     return parser

@@ -258,7 +258,7 @@ def with_shorter_warmup(config: Config, overrides: Sequence[str]) -> tuple[Confi
 
 
 # Keys that runs recorded once and that change no number of theirs.
-GONE = ("checkpoint.end", "data.shares", "method.point")
+GONE = ("checkpoint.end", "data.shares", "method.point", "backbone.sha256")
 
 
 def recorded_config(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:

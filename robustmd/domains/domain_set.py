@@ -6,7 +6,8 @@ import hashlib
 import html
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SPLITS = ("train", "val", "test")
+LONGEST_NAME = 200
+READ_AGAIN = 4  # items of a Dataset; each may be as before by chance
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Split:
     With V variants it has n·V examples: example p is stored image rows[p // V] in variant p % V.
 
     all_images:  of the data set: uint8 [N, H, W, 3], features float32 [N, …] or tokens int64 [N, …]
-    all_targets: int64 [N], the classes, or float32 [N, L], L numbers an image
+    all_targets: int64 [N], the classes; float32 [N, L], numbers; int64 [N, L], tokens
     rows:        int64 [n], of these arrays
     first:       the row at which the domain's own images begin: the noise that an image is measured
                  with, and its id in predictions.npz, count from there
@@ -80,7 +83,7 @@ class Split:
 
     @property
     def targets(self) -> np.ndarray:
-        """The labels of the examples, in their order: int64 [n·V] or float32 [n·V, L]."""
+        """The labels of the examples, in their order: int64 [n·V], or float32 or int64 [n·V, L]."""
         return self.all_targets[self.rows].repeat(len(self.views.variants), axis=0)
 
     def subset(self, positions: np.ndarray) -> Split:
@@ -145,6 +148,9 @@ class DomainSet:
     labels: str = "shared"
     files: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        check_names("domain", self.names, f"data {self.name}", "/")
+
     @classmethod
     def of(
         cls,
@@ -179,8 +185,9 @@ class DomainSet:
         tokens [N, L], int64, for a backbone that takes them; of any shape [N, …] with
         features=True, which reads nothing as an image. labels: integers [N], the classes; or
         floating point [N] or [N, L], the numbers that a model is to give (0 and 1 for several
-        labels an image), which `training.loss` compares. classes: the names of the labels 0, 1, …,
-        or of the L numbers; "0", "1", … unless given. Raises UserError.
+        labels an image), or integers [N, L], tokens, which `training.loss` compares with what the
+        model gives. classes: the names of the labels 0, 1, …, or of the L numbers; "0", "1", …
+        unless given. A Dataset whose items change when read again is noted. Raises UserError.
         """
         if not domains:
             raise UserError(f"data {name}: there is no domain; at least one is needed")
@@ -198,7 +205,7 @@ class DomainSet:
             if size_in_words(x) != size_in_words(first_x):
                 fault = f"its images are {size_in_words(x)}, those of {first} "
                 fault += f"{size_in_words(first_x)}; resize to one size"
-            elif y.ndim != first_y.ndim:
+            elif (y.ndim, y.dtype) != (first_y.ndim, first_y.dtype):
                 fault = "its labels are numbers and others' are classes, or the other way round"
             else:
                 fault = _target_fault(y, len(classes))
@@ -218,9 +225,8 @@ class DomainSet:
             sums[domain] |= {f"{split}_images": array_sha256(as_image)}
             sums[domain] |= {f"{split}_labels": array_sha256(y)}
         about = {"source": "tensors in memory"}
-        return cls.of(
-            name, [Domain(d, splits[d], **about, checksums=sums[d]) for d in domains], classes
-        )
+        made = [Domain(d, splits[d], **about, checksums=sums[d]) for d in domains]
+        return cls.of(name, made, classes, _chance_notes(domains))
 
     @property
     def images(self) -> np.ndarray:
@@ -230,7 +236,7 @@ class DomainSet:
 
     @property
     def targets(self) -> np.ndarray:
-        """Their labels: int64 [N], the classes, or float32 [N, L], L numbers an image."""
+        """Their labels: int64 [N], the classes, or float32 or int64 [N, L], L numbers an image."""
         return self.domains[0].train.all_targets
 
     @property
@@ -245,7 +251,7 @@ class DomainSet:
 
     @property
     def are_numbers(self) -> bool:
-        """Whether targets are numbers, as of a regression or of several labels an image."""
+        """Whether targets are numbers, as of a regression, of several labels, or of tokens."""
         return self.targets.ndim == 2
 
     @property
@@ -388,6 +394,21 @@ def array_sha256(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
+def check_names(kind: str, names: Iterable[Any], where: str, slashes: str = "/\\") -> None:
+    """Names become keys of files and columns of tables: no slash, no control character. Raises
+    UserError."""
+    for name in names:
+        is_fit = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name not in (".", "..")
+        if not is_fit or any(
+            c in slashes or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name
+        ):
+            shown = printable(name) if name else repr(name)
+            raise UserError(
+                f"{printable(where)}: {kind} {shown} must be text, 1 to {LONGEST_NAME} printable "
+                f"characters without {' and '.join(slashes)}"
+            )
+
+
 # --- seeded draws: who is held out, and a test split for a domain that has none -------------------
 
 
@@ -456,6 +477,27 @@ def _items(domain: str, dataset: Any) -> list[np.ndarray]:
         ) from None
 
 
+def _chance_notes(domains: Mapping[str, Sequence[Any]]) -> list[str]:
+    """A note where Datasets give other items when they are read again."""
+    pairs = {name: given for name, given in domains.items() if len(given) == 2}
+    names = [name for name, pair in pairs.items() if any(map(_draws, pair))]
+    if not names:
+        return []
+    return [
+        f"warning: the Dataset of {listed(names)} gives other items when read again: what its "
+        "transforms draw was drawn once, and each call is another run; data.augment=standard, or "
+        "an augmentation of your own, draws anew for each batch"
+    ]
+
+
+def _draws(dataset: Any) -> bool:
+    for index in range(min(READ_AGAIN, len(dataset))):
+        first, again = ([_array(value) for value in dataset[index]] for _ in range(2))
+        if not all(map(np.array_equal, first, again)):
+            return True
+    return False
+
+
 def _array(values: Any) -> np.ndarray:
     """Of an array, a sequence, a PIL image (RGB), or a torch tensor on whatever device."""
     if isinstance(values, Image.Image):
@@ -468,12 +510,12 @@ def _inputs_and_labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     if y.ndim in (1, 2) and y.dtype.kind == "f":
         labels = y.astype(np.float32).reshape(len(y), -1)
-    elif y.ndim == 1 and y.dtype.kind in "iu":
+    elif y.ndim in (1, 2) and y.dtype.kind in "iu":
         labels = y.astype(np.int64)
     else:
         raise UserError(
             f"{where}: labels are {y.dtype} {list(y.shape)}; needed are integers [N] for classes, "
-            "or floating point [N] or [N, L] for numbers"
+            "integers [N, L] for tokens, or floating point [N] or [N, L] for numbers"
         )
     read = _features if features or (x.ndim == 2 and x.dtype != np.uint8) else _images
     if (images := read(x)) is None:

@@ -27,6 +27,7 @@ from robustmd.domains.domain_set import (
     Split,
     Views,
     array_sha256,
+    check_names,
     seeded_split,
 )
 from robustmd.domains.store import Block, Notes, Store, open_store, stamp_of
@@ -40,7 +41,6 @@ COLUMNS = Allowed(
 LAYOUT = "DOMAIN/CLASS/image or DOMAIN/{train,test}/CLASS/image"
 # Names of splits' folders here and elsewhere, in lower case.
 SPLIT_WORDS = {*SPLITS, "training", "valid", "validation", "dev", "eval", "testing"}
-LONGEST_NAME = 200
 SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".avif"}
     | {".ppm", ".pgm", ".pbm", ".jp2"}
@@ -169,18 +169,6 @@ class Folder(Settings):
             )
         train, test = seeded_split(labels[rows], self.test_share, self.split_seed, name)
         return {"train": rows[train], "test": rows[test]}
-
-
-def check_names(kind: str, names: Iterable[str], where: str) -> None:
-    """Names become keys of files and columns of tables: no slash, no control character. Raises
-    UserError."""
-    for name in names:
-        unfit = any(c in "/\\" or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name)
-        if unfit or not 0 < len(name) <= LONGEST_NAME:
-            raise UserError(
-                f"{printable(where)}: {kind} {printable(name)} must be 1 to {LONGEST_NAME} "
-                "printable characters without / and \\"
-            )
 
 
 def clean(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from robustmd.errors import UserError
-from robustmd.registry import Settings, data, key
+from robustmd.registry import DataFacts, Settings, data, key
 
 if TYPE_CHECKING:
     from robustmd.domains.domain_set import DomainSet
@@ -20,11 +20,13 @@ class FromPython(Settings):
     fingerprint: str = key("", help="of the domains")
     given: Any = Field(None, exclude=True)
 
-    def load(self) -> DomainSet:
+    def load(self, facts: DataFacts) -> DomainSet:
         if self.given is None:
             raise UserError(
                 "data=from_python: its domains were made in Python; give them to "
                 "robustmd.train(…, domains=DOMAINS) there"
             )
         domains: DomainSet = self.given
+        for note in domains.notes:
+            facts.say(note)
         return domains

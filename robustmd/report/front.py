@@ -24,6 +24,7 @@ from robustmd.report.tables import (
     Table,
     interval_text,
     mean_and_spread,
+    shown_name,
     signed,
     spread_words,
     with_spread,
@@ -194,7 +195,6 @@ def _leave_one_out(
     score, kind, raw, shown = study.accuracy, study.spread, [], []
     metric = study.metrics[score]
     heads = {name: f"unseen_{name}_test_{score}" for name in parts[0]}
-    short = "acc_te" if score == "accuracy" else "loss_te"
     for place, values in enumerate(parts):
         of_all = values.assign(**{"": values.mean(axis=1)})
         cfg = first["configurations"].iloc[place]
@@ -210,7 +210,8 @@ def _leave_one_out(
         for name in of_all:
             both = mean_and_spread(heads.get(name, f"unseen_mean_test_{score}"), of_all[name], kind)
             line |= both
-            texts[f"{name or 'mean'} (unseen) {short}"] = with_spread(metric, *both.values())
+            column = shown_name(study, (f"unseen_{name or 'mean'}", "test", score))
+            texts[column] = with_spread(metric, *both.values())
         raw.append(line)
         shown.append(texts | {"n": str(len(values)), "cfg": str(cfg)})
     measured = f"{metric.name} [{metric.unit}]" if metric.unit else metric.name

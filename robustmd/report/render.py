@@ -4,19 +4,20 @@ format here and nowhere else."""
 import base64
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from robustmd.errors import printable
 from robustmd.report import statistics, tables
-from robustmd.report.numbers import Study, differing, some_text, value_of
+from robustmd.report.numbers import Study, differing, domains_text, value_of
 from robustmd.report.tables import WARNED, Table
 from robustmd.runs.records import Frame
 
@@ -116,16 +117,32 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_terminal(table: Table) -> RichTable:
-    """For a console of rich."""
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.shown:
-        right = is_number(table, column)
-        shown.add_column(Text(printable(column)), justify="right" if right else "left")
+def to_terminal(table: Table, width: int) -> RichTable:
+    """For a console of rich: it folds words where the console is too narrow, and loses none."""
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=0)
+    texts = [[column, *table.shown[column]] for column in table.shown]
+    for column, letters in zip(table.shown, column_widths(texts, width), strict=True):
+        right: Any = "right" if is_number(table, column) else "left"
+        heading = Text(printable(column))
+        shown.add_column(heading, justify=right, width=letters, overflow="fold")
     for place, row in enumerate(cells(table)):
-        texts = (Text(printable(text), _TERMINAL.get(mark, "")) for _, text, mark in row)
-        shown.add_row(*texts, style="dim" if place >= table.published else None)
+        line = (Text(printable(text), _TERMINAL.get(mark, "")) for _, text, mark in row)
+        shown.add_row(*line, style="dim" if place >= table.published else None)
     return shown
+
+
+def column_widths(texts: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Of columns that together have `width`: those shrink that can be folded between words, then
+    the widest."""
+    widths = [max(cell_len(printable(text)) for text in column) for column in texts]
+    words = [
+        max((cell_len(printable(word)) for text in column for word in text.split()), default=1)
+        for column in texts
+    ]
+    while sum(widths) + len(widths) >= width and max(widths) > 1:
+        slack = [own - word for own, word in zip(widths, words, strict=True)]
+        widths[slack.index(max(slack)) if max(slack) > 0 else widths.index(max(widths))] -= 1
+    return widths
 
 
 def page(kind: str, report: Any) -> str:
@@ -150,7 +167,7 @@ def page(kind: str, report: Any) -> str:
         "style": Markup((folder / "style.css").read_text("utf-8")),
         "script": Markup((folder / "page.js").read_text("utf-8")),
         "WARNED": WARNED,
-        **{f.__name__: f for f in (cells, is_number, verdict, protocol, data_uri, link)},
+        **{f.__name__: f for f in (cells, is_number, protocol, data_uri, link)},
     }
     name = "page.html.j2" if kind == "html" else "README.md.j2"
     return templates.get_template(name).render(report=report)
@@ -166,25 +183,6 @@ def link(*parts: str) -> str:
     return "./" + "/".join(parts)
 
 
-def verdict(study: Study) -> str:
-    """ "Worst test accuracy against even: better: opt (+6.56 points, n = 3); undecided: kl (+0.20
-    points, n = 3)." Every method that was compared counts, not the best of them."""
-    baseline, found = study.baseline, study.comparisons
-    if found.empty:
-        return (
-            f"No verdict: it needs {baseline} and another mixture, trained in the same way, with a "
-            "seed in common, such as by -m method=even,opt seed=0,1,2."
-        )
-    of_test = ("worst", "test", study.accuracy)
-    gains, metric = found[found["name"].map(of_test.__eq__)], study.metrics[study.accuracy]
-    by_word: dict[str, list[str]] = {word: [] for word in statistics.VERDICTS}
-    for one in gains.itertuples():
-        gain = f"{tables.signed(metric, one.difference)} {one.unit}".strip()
-        by_word[one.verdict].append(f"{one.method} ({gain}, n = {one.n})")
-    told = "; ".join(f"{word}: {some_text(names)}" for word, names in by_word.items() if names)
-    return f"Worst test {study.accuracy} against {baseline}: {told}."
-
-
 def protocol(study: Study) -> str:
     """n, selection, what ± is, the settings that all rows share, sizes, device and compute."""
     n = tables.range_text(study.runs.groupby("row").size())
@@ -198,7 +196,8 @@ def protocol(study: Study) -> str:
     raw = tables.compute(study).raw
     at_least = "" if (raw["complete"] == "yes").all() else "at least "
     return (
-        f"n = {n} seeds a row. Numbers are of {study.rule.words}. "
+        f"Domains: {domains_text(study.domains)}. n = {n} seeds a row. "
+        f"Numbers are of {study.rule.words}. "
         f"±: {'none (n = 1)' if n == '1' else statistics.SPREADS[study.spread]}. "
         f"Intervals: 95 % t, paired by seed. In all rows: {shared or 'nothing shared'}. "
         f"{_sizes(study)}{_experiments(study)}"

@@ -35,7 +35,7 @@ from robustmd.runs.untrusted import Unreadable
 NOTHING = "–"  # where there is no number
 WARNED = "†"
 UNSEEN = "(unseen)"
-SHORT = {"accuracy": "acc"}  # in headings
+SPLITS = {"train": "training", "test": "test"}
 DIGITS = 2  # significant ones, at least, with up to six decimals
 SPENT = ("training", "adversary", "data", "measurement")
 MOST_LINES = 50  # that a run said: one that we made says fewer
@@ -158,13 +158,15 @@ def quantities(study: Study) -> list[Quantity]:
 
 
 def shown_name(study: Study, quantity: Quantity) -> str:
-    """ "mnist loss_tr", "worst tenth acc_te", "sketch (unseen) acc_te"."""
+    """ "worst test acc. [%]", "mnist training loss [nats]", "sketch (unseen) test acc. [%]"."""
     where, split, metric = quantity
     if where not in study.domains:
         of_unseen = where.startswith("unseen_")
         where = where.removeprefix("unseen_") if of_unseen else where.replace("_", " ")
         where += f" {UNSEEN}" if of_unseen else " trained" if study.unseen else ""
-    return f"{where} {SHORT.get(metric, metric)}_{split[:2]}"
+    unit = study.metrics[metric].unit
+    name = "acc." if metric == "accuracy" else metric
+    return f"{where} {SPLITS[split]} {name}{f' [{unit}]' if unit else ''}"
 
 
 def results(study: Study, about: str = "") -> Table:
@@ -207,7 +209,7 @@ def results(study: Study, about: str = "") -> Table:
         text.insert(1, "worst domain", worst["text"].to_list())
         columns |= {"worst_domain": worst["name"].to_list(), "worst_in": worst["runs"].to_list()}
     raw = pd.DataFrame(columns)
-    tested = sum(name.endswith("_te") or name == "worst domain" for name in text)
+    tested = study.is_many + sum(name[1] == "test" for name in reading_order(study))
     text.insert(tested, "n", raw["n"].astype(str))
     text.insert(tested + 1, "cfg", raw["configurations"].astype(str))
     text.insert(0, "method", labels)

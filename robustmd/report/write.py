@@ -12,8 +12,9 @@ from rich.text import Text
 
 from robustmd.console import make_console
 from robustmd.errors import UserError, printable
-from robustmd.report import fair, front, render, tables
+from robustmd.report import fair, front, render, summary, tables
 from robustmd.report.numbers import Rule, Study, studies
+from robustmd.report.summary import Summary, summarize
 from robustmd.report.tables import WARNED, Table
 from robustmd.runs import files
 from robustmd.runs.files import write_atomically
@@ -23,18 +24,19 @@ if TYPE_CHECKING:
     from robustmd.report.figures import Drawing
 
 SHOWN_PROBLEMS = 20
-ANY_WIDTH = 10_000  # a terminal may fold a line, but no number is cut
 SCOPES = {"measurement": "measurement left out", "directory": "passed over", "remark": "remark"}
 LINKED = (files.CONFIG, files.METRICS, files.WEIGHTS, files.SUMMARY, files.ENVIRONMENT, files.LOG)
 
 
 @dataclass(frozen=True)
 class Section:
-    """What a reader is shown of one study. `parts`: {title: the tables below it}, what every page
-    and the terminal have after the `results`; `csv`: {file: its table}."""
+    """What a reader is shown of one study, the `summary` first. `parts`: {title: the tables below
+    it}, what pages fold below the `results`; `csv`: {file: its table}."""
 
     study: Study
+    summary: Summary
     results: Table
+    missing: Table | None
     parts: dict[str, list[Table]]
     csv: dict[str, Frame]
     answer: str = ""  # of the static front
@@ -58,6 +60,10 @@ class Section:
         return sorted([*self.csv, *self.texts])
 
     @property
+    def alarms(self) -> list[str]:
+        return [alarm for part in self.parts.values() for table in part for alarm in table.alarms]
+
+    @property
     def entries(self) -> Table:
         return tables.run_entries(self.study)
 
@@ -77,6 +83,12 @@ class Report:
     leave_one_out: list[tuple[str, str, Table]]
     left_out: Table | None
     files: list[Path] = field(default_factory=list)
+
+    @property
+    def overview(self) -> Table | None:
+        """Of several data sets."""
+        found = [one.summary for one in self.sections]
+        return summary.overview(found) if len(found) > 1 else None
 
     @property
     def page(self) -> Path:
@@ -102,14 +114,13 @@ def make_section(study: Study, columns: Sequence[str] = ()) -> Section:
     none: all."""
     results = tables.results(study)
     if columns:
-        kept = {"method", "n", "cfg"}
-        names = [c for c in results.shown if c in kept or c.rpartition(" ")[0] in columns]
-        results = replace(results, shown=results.shown[names])
+        asked = [one for one in tables.reading_order(study) if one[0] in columns]
+        kept = {"method", "n", "cfg", *(tables.shown_name(study, one) for one in asked)}
+        results = replace(results, shown=results.shown[[c for c in results.shown if c in kept]])
     contest, found = fair.fair(study), front.front(study)
     parts: dict[str, list[Table | None]] = {
         f"Paired differences to {study.baseline}": [tables.differences(study)],
         "The fair protocol": [*contest.tables] if contest else [],
-        "Missing": [tables.missing(study)],
         "Further metrics": [tables.further(study)],
         "Regret of the adversary": [tables.regret(study)],
         "Compute": [tables.compute(study)],
@@ -129,7 +140,15 @@ def make_section(study: Study, columns: Sequence[str] = ()) -> Section:
             csv["fair_paired.csv"] = contest.paired.raw
     if found is not None:
         csv["static_front.csv"] = found.csv
-    return Section(study, results, shown, csv, found.answer if found else "")
+    return Section(
+        study,
+        summarize(contest.study if contest else study, contest is not None),
+        results,
+        tables.missing(study),
+        shown,
+        csv,
+        found.answer if found else "",
+    )
 
 
 def make_report(
@@ -287,23 +306,38 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def show(report: Report, stream: TextIO) -> None:
-    """Prints the tables, what was left out and where the files lie; with colours only where
-    `stream` is a terminal."""
-    console = make_console(stream, ANY_WIDTH)
+    """Prints the summaries, what is missing or was left out, and last the verdicts beside the path
+    of the page; with colours only where `stream` is a terminal."""
+    console = make_console(stream)
+    if report.overview is not None:
+        _show_block(console, "Verdicts by data set", report.overview)
     for title, _, table in report.leave_one_out:
-        _show_block(console, title, [table])
+        _show_block(console, title, table)
     for one in report.sections:
-        shown = one.results.shown
-        kept = [c for c in shown if not c.endswith("_tr") or c.endswith("worst loss_tr")]
-        _show_block(console, one.study.title, [replace(one.results, shown=shown[kept])])
-        _print(console, [one.answer, ""] if one.answer else [])
-        for title, found in one.parts.items():
-            _show_block(console, title, [replace(table, caption="") for table in found])
+        _show_section(console, one)
     if report.left_out is not None:
         lines = report.left_out.shown
-        first = replace(report.left_out, shown=lines[:SHOWN_PROBLEMS])
-        _show_block(console, f"Left out or remarked on: {len(lines)}", [first])
+        table = replace(report.left_out, shown=lines[:SHOWN_PROBLEMS])
+        _show_block(console, f"Left out or remarked on: {len(lines)}", table)
+    for one in report.sections:
+        _print(console, [f"{one.study.data}: {one.summary.verdict}"], "bold")
     _print(console, [f"Page: {report.html}", f"Text: {report.page}"])
+
+
+def _show_section(console: Console, one: Section) -> None:
+    first = one.summary
+    _print(console, one.alarms, "bold red")
+    _print(console, [first.title], "bold")
+    _print(console, [first.question] if first.question else [])
+    console.print(render.to_terminal(first.table, console.width))
+    more = [] if first.rest is None else [f"{len(first.rest.shown)} more rows are in the page."]
+    _print(console, [*more, first.trust], "dim")
+    _print(console, (f"{WARNED} {line}" for line in one.results.warnings), "yellow")
+    _print(console, [one.answer] if one.answer else [])
+    for lost in one.missing.shown.itertuples() if one.missing else ():
+        _print(console, [f"Missing: {lost.row}, seeds {lost.seeds}: {lost.reason}"], "yellow")
+        _print(console, [f"  {lost.command}"])
+    console.print()
 
 
 def _print(console: Console, lines: Iterable[str], style: str = "") -> None:
@@ -311,11 +345,8 @@ def _print(console: Console, lines: Iterable[str], style: str = "") -> None:
         console.print(Text(printable(line), style), soft_wrap=True)
 
 
-def _show_block(console: Console, title: str, found: Iterable[Table]) -> None:
+def _show_block(console: Console, title: str, table: Table) -> None:
     _print(console, [title], "bold")
-    for table in found:
-        _print(console, table.alarms, "bold red")
-        console.print(render.to_terminal(table))
-        _print(console, filter(None, [table.caption]), "dim")
-        _print(console, (f"{WARNED} {line}" for line in table.warnings), "yellow")
+    console.print(render.to_terminal(table, console.width))
+    _print(console, filter(None, [table.caption]), "dim")
     console.print()

@@ -85,7 +85,7 @@ def _add_up(
     for batch, labels in images.chunks(part, images_at_once(images), positions):
         z = masked(logits(batch), absent)
         correct = sums.new_tensor(math.nan)
-        if not labels.is_floating_point():
+        if labels.ndim == 1:
             predicted = z.argmax(1)
             correct = (predicted == labels).sum().to(sums.dtype)
             both_ways = torch.stack([predicted, -predicted, labels, -labels])
@@ -120,10 +120,10 @@ def metric_value(
 
 def predictions(logits: Logits, model: nn.Module, images: Images) -> dict[str, np.ndarray]:
     """The arrays of predictions.npz: for every domain's validation and test split
-    `<split>/<domain>/id` (int64 [n], row in the array of images), `…/label` (int64 [n] or float32
-    [n, L]) and `…/logits` (float16 [n, C]): as the model gives them, of all classes, whether or not
-    the domain has them; and `…/file` (text [n]) where each image has a file of its own. Images are
-    seen as in a measurement."""
+    `<split>/<domain>/id` (int64 [n], row in the array of images), `…/label` (int64 [n], or float32
+    or int64 [n, L]) and `…/logits` (float16 [n, C]): as the model gives them, of all classes,
+    whether or not the domain has them; and `…/file` (text [n]) where each image has a file of its
+    own. Images are seen as in a measurement."""
     arrays: dict[str, np.ndarray] = {}
     with evaluating(model):
         for split in ("val", "test"):

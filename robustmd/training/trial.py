@@ -70,10 +70,11 @@ def _try_model(learner: Learner, images: Tensor, labels: Tensor, classes: int, m
         line = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise UserError(f"the model fails {takes}: {line}") from error
     given = list(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-    is_matrix = isinstance(outputs, Tensor) and outputs.ndim == 2
-    width = outputs.shape[1] if labels.is_floating_point() and is_matrix else classes
-    if given != [len(images), width]:
-        raise UserError(f"the model gives {given} {takes}; must give logits {[len(images), width]}")
+    wanted = [len(images), classes]
+    if labels.ndim == 2 and isinstance(outputs, Tensor):  # of what shape else is the loss's to say
+        wanted = [len(images), *outputs.shape[1:]] if outputs.ndim > 1 else wanted
+    if given != wanted:
+        raise UserError(f"the model gives {given} {takes}; must give logits {wanted}")
     return outputs.float()
 
 

@@ -144,7 +144,7 @@ FEATURES, TWO = {"features": True}, np.eye(5)[:, :2]
         (SEQUENCES * np.nan, LABELS, FEATURES, "from nan to nan"),
         (LABELS[:, None] - 1, LABELS, FEATURES, "from -1 to 1"),
         (NHWC, LABELS.astype(str), {}, "integers [N]"),
-        (NHWC, np.eye(5, dtype=int), {}, "integers [N]"),
+        (NHWC, LABELS[:, None, None], {}, "integers [N]"),
         (NHWC, LABELS, {"classes": ["x", "y"]}, "0 to 2, but 2 classes allow 0 to 1"),
         (NHWC, LABELS - 1, {}, "from -1 to 1"),
         (NHWC, TWO * np.nan, {}, "not all finite"),

@@ -83,19 +83,17 @@ def test_nine_domains_are_many_and_eight_are_not(outputs, study_of, count, colum
 def test_tables_have_no_column_for_each_domain(made):
     head = table_head(text_of(made, "table.md"))
     assert head.count("|") - 1 == COLUMNS
-    assert "worst tenth acc_te" in head
+    assert "worst tenth test acc." in head
     lines = text_of(made, "table.tex").splitlines()
     assert {line.count("&") for line in lines if line.startswith(("even", "method"))} == {12}
-    shown = [line for line in summary_text(made).splitlines() if line.startswith((" even", " opt"))]
-    assert max(map(len, shown)) < 150
 
 
 def test_no_page_names_every_domain(made):
     page = (made.out / "index.html").read_text("utf-8")
-    everything = (page, (made.out / "README.md").read_text("utf-8"), summary_text(made))
-    for text in everything:
+    named = (page, (made.out / "README.md").read_text("utf-8"))
+    for text in named:
         assert "40 domains, rotate_0_sigma_0 to rotate_351_sigma_16" in text
-        assert NAMES[20] not in text
+    assert not any(NAMES[20] in text for text in (*named, summary_text(made)))
     assert "toy/domains.csv" in page
 
 
@@ -120,7 +118,6 @@ def test_the_worst_domain_is_named_with_how_many_runs_it_is_the_worst_in(made):
     assert f"{NAMES[7]} (2 of 3)" in text_of(made, "table.md")
     assert r"rotate\_63\_sigma\_8 (2 of 3) &" in text_of(made, "table.tex")
     assert f"{NAMES[7]} (2 of 3)" in (made.out / "index.html").read_text("utf-8")
-    assert f"{NAMES[7]} (2 of 3)" in summary_text(made)
     named = [row["worst_domain"] for row in rows(made, "runs.csv") if row["method"] == "opt"]
     assert tuple(named) == HARDEST
     (wide,) = (row for row in rows(made, "table.csv") if row["method"] == "opt")

@@ -23,8 +23,7 @@ def reported(written):
 
 def missing(section):
     """(row, seeds, reason, command) of each gap."""
-    (table,) = section.parts["Missing"]
-    return [*table.shown.itertuples(index=False, name=None)]
+    return [*section.missing.shown.itertuples(index=False, name=None)]
 
 
 def environment(path, **values):
