@@ -18,9 +18,6 @@ import yaml
 # on a busy machine for long. Holds for the commands that tests start as well.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from robustmd.config.composing import publish
-
-publish()  # tests that compose by themselves know every option
 
 # A busy machine draws slowly and takes long for an example, and nothing is wrong.
 BUSY = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -59,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(autouse=True)
 def one_run_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep in a test's own process starts no others, unless the test says jobs=N."""
-    monkeypatch.setattr("robustmd.sweeping.slots.cores", lambda: 1)
+    monkeypatch.setattr("robustmd.sweep.places.cores", lambda: 1)
 
 
 @dataclass

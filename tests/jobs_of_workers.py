@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from robustmd.sweeping.failures import Failure
+from robustmd.sweep.jobs import Ended
 
 
 def answer(job):
@@ -31,18 +31,12 @@ def answer(job):
     return given
 
 
-class Runs:
-    """As the task of `robustmd train`: what comes of a run, its seed says."""
-
-    def __init__(self):
-        self.failures = []
-
-    def __call__(self, config):
-        print("worst training loss")
-        if config.seed == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if config.seed == 2:
-            self.failures.append(Failure(2, "refused", "the third"))
-        if config.seed == 3:
-            raise SystemExit(143)
-        return os.getpid(), config.seed
+def run_job(job):
+    """As a job of `robustmd train`: what comes of it, its seed says."""
+    print("worst training loss")
+    seed = job.overrides[-1]
+    if seed == "seed=1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if seed == "seed=2":
+        return Ended(2, "refused")
+    return Ended(0, str(os.getpid()), stops=143 * (seed == "seed=3"))

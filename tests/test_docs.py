@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_module
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import OmegaConf
 
 import robustmd
 from robustmd import adversary, domains
+from robustmd.config.check import make_config, resolve
 from robustmd.config.keys import all_keys
-from robustmd.config.typed import typed
-from robustmd.config.validation import settled, validate
 from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, MethodFacts
 
@@ -148,16 +145,10 @@ def test_every_command_composes_and_is_in_range(typed_in: list[str]) -> None:
 
 @cache  # pages share many
 def in_range(overrides: tuple[str, ...]) -> None:
-    with initialize_config_module("robustmd.conf", version_base="1.3"):
-        experiment = any(override.startswith("experiment=") for override in overrides)
-        composed = compose("config", overrides=[*overrides], return_hydra_config=experiment)
-    OmegaConf.set_struct(composed, False)
-    composed.pop("hydra", None)
-    config = typed(composed)
+    config = make_config(overrides)
     domains = DOMAINS.get(config.data.name)
-    validate(config)
     if domains is not None:
-        settled(config, domains)
+        resolve(config, domains)
     if domains is not None and not waits_for_runs(config.method):
         sizes = [100] * len(domains)
         facts = MethodFacts(len(domains), config.training.iterations, sizes)

@@ -18,7 +18,7 @@ from robustmd.config.plugins import (
 from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
 from robustmd.registry import METHODS, Registry
-from robustmd.sweeping.draws import drawn_rows
+from robustmd.sweep.draws import drawn_rows
 
 OWN = """
 import robustmd

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hydra import compose, initialize_config_module
 from rich.console import Console
 
 from robustmd.config import settings
-from robustmd.config.typed import typed
+from robustmd.config.check import make_config
 from robustmd.domains import DomainSet
 from robustmd.training import plan as plan_module
 from robustmd.training.data import Batches
@@ -82,8 +81,7 @@ def many(count: int = 30) -> DomainSet:
 
 def composed(*overrides: str) -> settings.Config:
     """The typed config that these overrides give on the command line."""
-    with initialize_config_module("robustmd.conf", version_base="1.3"):
-        return typed(compose("config", overrides=list(overrides)))
+    return make_config(overrides)
 
 
 def composed_into(outputs: Path, *overrides: str) -> settings.Config:

@@ -20,6 +20,7 @@ from robustmd.sweep.jobs import Job
 _BETWEEN = 0.25  # seconds between two drawings of the table
 _MEASURED = re.compile(r" *iteration (\d+)/(\d+): worst training loss ([^ ,]+),? *(.*)")
 
+
 class Picture:
     """Plain lines, each with its run's number before it.
 

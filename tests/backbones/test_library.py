@@ -12,9 +12,8 @@ from torchvision import models
 from robustmd.backbones import build_backbone, head_of
 from robustmd.backbones.changes import without_numbers
 from robustmd.backbones.weights import find_weights, load_weights
+from robustmd.config.check import resolve
 from robustmd.config.identity import number_changing
-from robustmd.config.settings import as_dict
-from robustmd.config.validation import settled, validate
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.data import normalised
@@ -96,14 +95,14 @@ def test_images_that_it_cannot_take_are_one_line(one_line) -> None:
 )
 def test_a_wrong_key_is_one_line(keys: list[str], words: str) -> None:
     with pytest.raises(UserError, match=words) as error:
-        validate(composed("backbone=torchvision", *(f"++backbone.{key}" for key in keys)))
+        composed("backbone=torchvision", *(f"++backbone.{key}" for key in keys))
     assert "\n" not in str(error.value)
 
 
 def test_without_timm_it_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "timm", None)
     with pytest.raises(UserError, match=r" -m pip install 'timm>=1.0"):
-        validate(composed("backbone=timm"))
+        composed("backbone=timm")
 
 
 def test_published_weights_are_looked_for_in_the_librarys_cache(tmp_path, monkeypatch) -> None:
@@ -178,8 +177,8 @@ def test_timm_takes_a_file_for_another_size(tmp_path) -> None:
 
 def test_the_scale_of_its_weights_is_the_runs_identity(tmp_path) -> None:
     def identity(*keys: str) -> dict:
-        config = settled(composed("backbone=torchvision", *keys), ("a", "b")).config
-        return number_changing(json.loads(json.dumps(as_dict(config))))["backbone"]
+        config = resolve(composed("backbone=torchvision", *keys), ("a", "b")).config
+        return number_changing(json.loads(json.dumps(config.model_dump())))["backbone"]
 
     assert identity() == {"name": "torchvision"}
     named = identity("backbone.weights=IMAGENET1K_V2")

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from refusals import refused
 from tiny import composed, synthetic_domains
 
-from robustmd.config import validation
 from robustmd.config.loading import load_domains
 from robustmd.domains import DomainSet, Views
 from robustmd.domains.noise import noise_copies, rotated_grid
@@ -129,7 +128,7 @@ DEGREES, NUMBERS = "one or more different degrees", "one or more different numbe
 )
 def test_settings_out_of_range(data, override, words):
     with refused(override.partition("=")[0], words):
-        validation.validate(composed(f"data={data}", override))
+        composed(f"data={data}", override)
 
 
 def test_noisy_copies_of_the_mini_digits_hold_out_the_same_images(prepared_cache):

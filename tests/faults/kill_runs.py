@@ -20,7 +20,6 @@ from faults.faulty_os import HOWS, OPERATIONS, FaultyOS
 from faults.tries import Case, attempt, differences
 from tiny import synthetic_domains
 
-from robustmd.config.composing import publish
 from robustmd.domains.digits_mini import DigitsMini
 from robustmd.registry import DataFacts
 from robustmd.runs.listing import list_runs
@@ -46,7 +45,6 @@ def main() -> int:
     parser.add_argument("--data", choices=("synthetic", "digits_mini"), default="synthetic")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    publish()
     if given.data == "synthetic":
         domains = synthetic_domains()
     else:

@@ -14,7 +14,7 @@ from faults.tries import SETTINGS, copied, differences, notes_of, with_keys
 from tiny import signalled_at
 
 from robustmd.commands import train as command
-from robustmd.config.typed import literal, typed_from_file
+from robustmd.config.check import recorded_config
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
 from robustmd.training import plan, progress
@@ -190,8 +190,8 @@ def test_a_config_that_has_gone_is_written_again(
 def test_a_reference_in_a_runs_config_stays_text(finished: Path, text: str) -> None:
     config = yaml.safe_load((finished / "config.yaml").read_text())
     config["data"] = {"name": "folder", "root": f"/data/{text}", "validation": 0.0}
-    assert typed_from_file(config).data.root == f"/data/{text}"
-    assert typed_from_file(config, ["data.size=48"]).data.root == f"/data/{text}"
+    assert recorded_config(config).data.root == f"/data/{text}"
+    assert recorded_config(config, ["data.size=48"]).data.root == f"/data/{text}"
     assert literal({"a": ["x", 1, None]}) == {"a": ["x", 1, None]}
 
 

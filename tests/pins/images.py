@@ -38,13 +38,11 @@ SETS = {
 
 def load(overrides: list[str]) -> DomainSet:
     """The data set that a run with these settings trains on. A rebuild may edit this adapter."""
-    from robustmd.config.composing import composed_config
+    from robustmd.config.check import make_config
     from robustmd.config.loading import load_domains
-    from robustmd.config.typed import typed
 
-    return load_domains(
-        typed(composed_config([*overrides, "paths.data=data", "paths.cache=cache"])), lambda _: None
-    )
+    own = ["paths.data=data", "paths.cache=cache"]
+    return load_domains(make_config([*overrides, *own]), lambda _: None)
 
 
 def arrays_of(domains: DomainSet) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:

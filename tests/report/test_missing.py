@@ -4,7 +4,6 @@ import json
 import shlex
 
 import pytest
-from hydra import compose, initialize_config_module
 
 from robustmd.report.tables import command_for
 from robustmd.runs.records import read_records
@@ -80,13 +79,11 @@ def test_a_finished_run_with_broken_numbers_has_to_be_forced(outputs, reported):
 
 
 def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs):
+    from robustmd.config.check import make_config
     from robustmd.config.identity import number_changing
-    from robustmd.config.settings import as_dict
-    from robustmd.config.typed import typed
 
     overrides = ["method=ot", "data=digits_mini", "method.prior=[0.25,0.75]", "method.lam=0.5"]
-    with initialize_config_module("robustmd.conf", version_base="1.3"):
-        config = as_dict(typed(compose("config", overrides=overrides)))
+    config = make_config(overrides).model_dump()
     path = outputs.run("ot")
     environment(path, overrides=None)
     run = read_records(outputs.root).runs.iloc[0]
@@ -94,8 +91,7 @@ def test_without_recorded_overrides_every_setting_is_named_and_composes(outputs)
     run["config"].update(config)
     program, command, *made = shlex.split(command_for(run, (7,)))
     assert (program, command, made[-1]) == ("robustmd", "train", "seed=7")
-    with initialize_config_module("robustmd.conf", version_base="1.3"):
-        again = as_dict(typed(compose("config", overrides=made)))
+    again = make_config(made).model_dump()
     assert number_changing(again) == number_changing(config)
 
 

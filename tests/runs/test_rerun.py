@@ -13,7 +13,6 @@ from tiny import composed
 
 from robustmd.config.identity import config_hash, number_changing
 from robustmd.config.plugins import in_config_dir
-from robustmd.config.settings import as_dict
 from robustmd.errors import printable
 from robustmd.runs import rerun
 from robustmd.runs.untrusted import Unreadable
@@ -111,7 +110,7 @@ def test_no_command_is_made_of_more_than_settings_of_robustmd(override: str) -> 
 )
 def test_a_config_that_is_not_ours_makes_no_command(change: dict[str, Any]) -> None:
     with pytest.raises(Unreadable):
-        rerun.overrides(as_dict(composed("method=opt")) | change, {})
+        rerun.overrides(composed("method=opt").model_dump() | change, {})
 
 
 @pytest.mark.parametrize(
@@ -125,8 +124,8 @@ def test_a_config_that_is_not_ours_makes_no_command(change: dict[str, Any]) -> N
     ],
 )
 def test_without_a_record_the_config_alone_gives_the_same_run(overrides: list[str]) -> None:
-    config = as_dict(composed(*overrides))
-    again = as_dict(composed(*rerun.overrides(config, {})))
+    config = composed(*overrides).model_dump()
+    again = composed(*rerun.overrides(config, {})).model_dump()
     assert config_hash(number_changing(again)) == config_hash(number_changing(config))
     assert again["seed"] == config["seed"]
 

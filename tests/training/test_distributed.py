@@ -15,7 +15,6 @@ from rich.console import Console
 from tiny import ADAMW, composed, many, rows, signalled_at, summary, synthetic_domains
 from torch import nn
 
-from robustmd.config.composing import publish
 from robustmd.config.loading import with_own_labels
 from robustmd.domains import DomainSet
 from robustmd.domains.noise import noise_copies
@@ -270,7 +269,6 @@ def test_torchrun_makes_no_sweep_and_says_a_mistake_once(tmp_path: Path) -> None
 
 
 if __name__ == "__main__":  # another process than the first
-    publish()
     with joined():
         work(Path(sys.argv[1]), *sys.argv[2:])
     threads = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]

@@ -15,7 +15,7 @@ import pytest
 from tiny import many, rows, signalled_at
 
 from robustmd import cli
-from robustmd.config.typed import typed_from_file
+from robustmd.config.check import recorded_config
 from robustmd.errors import UserError
 from robustmd.runs import files
 from robustmd.runs.reader import judge
@@ -313,7 +313,7 @@ def test_no_record_of_a_run_sends_another_one_anywhere(train: Train) -> None:
     config = RunDirectory(outcome.directory).record(files.CONFIG)
     assert config is not None
     config |= {"tracking": ["wandb"], "tracking_model": True}
-    assert typed_from_file(config).tracking == []
+    assert recorded_config(config).tracking == []
     assert not any("tracking" in text for text in overrides(config, {}))
     typed_in = {"overrides": ["seed=0", "tracking=[wandb]"]}
     assert overrides(config, typed_in) == ["seed=0"]

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from jobs_of_workers import answer
 
-from robustmd.sweeping.workers import End, Worker
+from robustmd.sweep.workers import End, Worker
 
 ORPHAN = """
 import sys
 sys.path[:0] = {path!r}
 from jobs_of_workers import answer
-from robustmd.sweeping.workers import Worker
+from robustmd.sweep.workers import Worker
 if __name__ == "__main__":
     worker = Worker(answer, {{}})
-    worker.give(0, ("sleep", 600))
+    worker.give(("sleep", 600))
     while not (lines := list(worker.lines())):
         pass
     print(lines[0], flush=True)
@@ -37,7 +37,7 @@ def worker() -> Iterator[Worker]:
 
 
 def played(worker: Worker, job: object) -> tuple[End, list[str]]:
-    worker.give(7, job)
+    worker.give(job)
     lines: list[str] = []
     end = None
     while end is None:
@@ -60,11 +60,11 @@ def test_one_process_does_job_after_job_and_its_lines_come_back(worker: Worker) 
 
 
 def test_a_process_whose_pipe_closes_has_its_job_until_it_is_dead(worker: Worker) -> None:
-    worker.give(7, ("hang up", 0.5))
+    worker.give(("hang up", 0.5))
     while not list(worker.lines()):
         pass
     assert worker.end() is None
-    assert worker.job == 7
+    assert worker.job == ("hang up", 0.5)
     until = time.monotonic() + 20
     while (end := worker.end()) is None and time.monotonic() < until:
         time.sleep(0.05)

@@ -80,23 +80,6 @@ def test_side_by_side_gives_the_bytes_of_one_after_another_and_a_killed_run_is_o
 
 
 @pytest.mark.slow
-def test_a_sweeper_of_batches_finds_the_processes_that_it_had(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(
-        "import os\nfrom pathlib import Path\n"
-        "with Path('loaded').open('a') as stream:\n    stream.write(f'{os.getpid()}\\n')"
-    )
-    batches = ["imports=[own]", "hydra/sweeper=basic", "hydra.sweeper.max_batch_size=2"]
-    done = typed(tmp_path, *batches, "jobs=2", "method=even", "seed=0,1,2,3,-1")
-    assert done.returncode == 2
-    titles = sorted(line for line in done.stdout.splitlines() if "[run " in line)
-    assert [line[:7] for line in titles] == [f"[run {number}]" for number in range(1, 6)]
-    assert "1 run did not finish:\n  [run 5] " in done.stderr
-    assert "seed=-1: must be a whole number" in done.stderr
-    assert len((tmp_path / "loaded").read_text().split()) == 3  # the command and two processes
-    assert [run.status for run in list_runs(tmp_path / "outputs")] == ["finished"] * 4
-
-
-@pytest.mark.slow
 def test_ctrl_c_stops_all_at_a_checkpoint_and_the_same_command_goes_on(tmp_path: Path) -> None:
     sweep = [*TINY, "training.iterations=300", "method=even,opt", "seed=0,1", "jobs=2"]
     command = [sys.executable, "-m", "robustmd", "train", "-m", *sweep]

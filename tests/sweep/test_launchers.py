@@ -16,18 +16,14 @@ LAUNCHERS = {
     "ray": ("hydra_ray_launcher", RAY),
 }
 SIX = """# @package _global_
-hydra:
-  mode: MULTIRUN
-  sweeper:
-    rows:
-      - {method: even}
-      - {method: opt, method.lam: 0.3}
-    params: {seed: "0,1,2"}
+sweep:
+  rows:
+    - {method: even}
+    - {method: opt, method.lam: 0.3}
+  params: {seed: "0,1,2"}
 """
 FAILING = """# @package _global_
-hydra:
-  mode: MULTIRUN
-  sweeper: {rows: [{method: even}, {method: opt, training.learning_rate: 1.0e+37}]}
+sweep: {rows: [{method: even}, {method: opt, training.learning_rate: 1.0e+37}]}
 """
 TINY = [
     "data=digits_mini",
