@@ -19,11 +19,15 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from robustmd.errors import printable
@@ -37,7 +41,7 @@ from robustmd.report.numbers import (
 )
 from robustmd.runs.records import Frame
 
-RC = {
+RC: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -84,6 +88,7 @@ SAID: dict[str, Style] = {  # the look of a verdict
 FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5, "zorder": 2, "linestyle": ""}
 BEST: Style = {"color": "black", "marker": "*", "markersize": 12, "markerfacecolor": "none"}
 BEST |= {"linestyle": "", "zorder": 5}
+WIDTHS = {"column": 3.25, "text": 6.75}  # inches in a paper
 PARTS = {"data": ("#E69F00", ""), "model": ("#0072B2", "////"), "adversary": ("#000000", "....")}
 PARTS |= {"measurement": ("#56B4E9", "xxxx"), "rest": ("#FFFFFF", "----")}
 MOST = 6  # lines in one figure: the baseline and the best five
@@ -150,11 +155,43 @@ def figure_style() -> AbstractContextManager[None]:
     return matplotlib.style.context(["default", RC | {"font.family": families}])
 
 
+def fit(figure: Figure, inches: float) -> None:
+    """Makes it as wide as a paper's column or text, without its title, letters of 7.5 pt; in a
+    column the panels stand below each other."""
+    axes, (_, height) = figure.axes, figure.get_size_inches()
+    if inches == WIDTHS["column"] and len(axes) > 1:
+        specification = axes[0].get_subplotspec()
+        lines = specification.get_gridspec().nrows if specification else 1
+        grid_of_one = figure.add_gridspec(len(axes), 1)
+        for place, axis in enumerate(axes):
+            axis.set_subplotspec(grid_of_one[place])
+            axis.tick_params(labelleft=True)
+        height *= 0.75 * len(axes) / lines
+    figure.suptitle("")
+    handles: dict[str, Any] = {}
+    for legend in figure.legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            handles[text.get_text().replace("\n", " ")] = handle
+        legend.remove()
+    figure.set_size_inches(inches, height)
+    if handles:
+        add_legend(figure, handles)
+    for text in figure.findobj(Text):
+        text.set_fontsize(7.5)
+
+
 def image_bytes(figure: Figure, kind: str) -> bytes:
-    """The figure as a "png", "pdf" or "svg" file."""
+    """The figure as a "png", "pdf" or "svg" file; `savefig` would draw it twice."""
     out = io.BytesIO()
     with figure_style():
-        figure.savefig(out, format=kind)
+        if kind == "png":
+            figure.set_dpi(RC["savefig.dpi"])
+            FigureCanvasAgg(figure).print_png(out)
+        elif kind == "pdf":
+            FigureCanvasPdf(figure).print_pdf(out)
+        else:
+            FigureCanvasSVG(figure).print_svg(out)
+    figure.set_layout_engine("none")
     return out.getvalue()
 
 
@@ -181,7 +218,7 @@ def shades(hue: str, count: int) -> list[str]:
     colour = np.array(to_rgb(hue))
     lighter = (colour + (1 - colour) * share for share in np.linspace(1, 0, 101))
     light = next(one for one in lighter if contrast(one) >= 3)
-    return [to_hex(light + (colour / 2 - light) * share) for share in np.linspace(0, 1, count)]
+    return [to_hex(light + (0.7 * colour - light) * share) for share in np.linspace(0, 1, count)]
 
 
 def row_styles(study: Study) -> dict[str, Style]:
@@ -598,7 +635,7 @@ def drift(study: Study) -> Drawing | None:
 
 
 def lambda_worst(study: Study) -> Drawing | None:
-    """Worst training loss, worst and mean test accuracy against λ; the baseline's as a line across."""
+    """Worst training loss, worst and mean test accuracy against λ; the baseline is a line."""
     found = summary.sweeps(study)
     if not found:
         return None
@@ -741,7 +778,8 @@ def domain_accuracy(study: Study) -> Drawing | None:
     bars = f"bars: ± {statistics.SPREADS[study.spread]}"
     caption = (
         f"Test {score} of each domain, as in the table. Marks: mean over n = {count} seeds; "
-        f"{'no bars' if count == '1' else bars}.{left_out_words(study, len(rows), len(study.mixtures))}"
+        f"{'no bars' if count == '1' else bars}."
+        f"{left_out_words(study, len(rows), len(study.mixtures))}"
     )
     said = (
         f"{name}: {', '.join(f'{row} {mean.loc[row].iloc[i]:.3g}' for row in rows)}"
@@ -905,9 +943,12 @@ FIGURES = (  # in the order of a report: the page shows the first two, and folds
 )
 
 
-def draw_all(study: Study) -> Iterator[Drawing]:
-    """Draws each figure when it is asked for."""
+def draw_all(study: Study, width: str | None = None) -> Iterator[Drawing]:
+    """Draws each figure when it is asked for; `width`: of `WIDTHS`, None: that of a page."""
     for draw in FIGURES:
         made = draw(study)
         if made is not None:
+            if width is not None:
+                with figure_style():
+                    fit(made.figure, WIDTHS[width])
             yield made

@@ -164,7 +164,7 @@ def test_no_text_lies_on_another_or_is_cut_off(outputs, tree, drawn_of):
 EVERY = {
     3: "worst_case_training_loss paired_differences static_front discrepancy "
     "best_and_worst_training_loss weights lambda_worst domain_accuracy running_time",
-    2: "static_front drift",
+    2: "static_front",
     9: "weights discrepancy static_front",
 }
 
