@@ -152,6 +152,7 @@ class Run:
         from robustmd.report import figures  # noqa: PLC0415 - takes a second
 
         metrics, weights = self.metrics, self.weights
+        order = [*self.record.domains, *self.record.unseen]
         losses = metrics[metrics.split == "train"].pivot_table("loss", "iteration", "domain")
         parts = (
             (losses, f"training loss{self.record.loss_name.bracket}"),
@@ -161,9 +162,10 @@ class Run:
             figure, panels = figures.grid(self.record.data or "", 2, 2, (4.2, 2.9))
             handles = {}
             for axes, (table, what) in zip(panels, parts, strict=True):
-                for name in table.columns:
-                    place = list(losses.columns).index(name)
-                    look = figures.domain_style(place) | {"markevery": max(1, len(table) // 8)}
+                for name in filter(table.columns.__contains__, order):
+                    look = figures.domain_style(order.index(name)) | {
+                        "markevery": max(1, len(table) // 8)
+                    }
                     (handles[name],) = axes.plot(table.index, table[name], **look)
                 axes.set(xlabel="iteration", ylabel=what)
             figures.add_legend(figure, handles)

@@ -103,6 +103,15 @@ def test_black_and_dashed_is_the_baselines_alone(outputs, study_of):
     assert "--" not in [one["linestyle"] for one in of_opt]
 
 
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("text", 6.75)])
+def test_for_a_paper_figures_are_as_wide_as_its_text(outputs, study_of, width, inches):
+    many(outputs, ["even", "opt"], ["mnist", "svhn"], 2)
+    for one in draw_all(study_of(), width):
+        assert one.figure.get_figwidth() == inches
+        assert {text.get_fontsize() for text in one.figure.findobj(Text)} == {7.5}
+        assert_apart(one)
+
+
 def test_sweeps_of_lambda_are_named_by_what_else_differs(outputs, study_of):
     for lam in (0.1, 1.0):
         for c in ("auto", "centred"):
