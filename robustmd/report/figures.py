@@ -228,6 +228,7 @@ def row_styles(study: Study) -> dict[str, Style]:
     free = itertools.count(1 + max(METHODS.flag(name, "look") or 0 for name in METHODS))
     own = {*study.baseline_rows(study.baseline).index}
     kinds: dict[Any, list[str]] = {}
+    taken: set[str] = set()  # of methods that have the same hue, the second has the next free one
     for row, one in study.rows.iterrows():
         kinds.setdefault((one["label"], row in own), []).append(str(row))
     found = {}
@@ -238,7 +239,10 @@ def row_styles(study: Study) -> dict[str, Style]:
             hue = DOMAIN_HUES[place % len(DOMAIN_HUES)]
         else:
             place = METHODS.flag(method, "look") or next(free)
-            hue = BLACK if is_baseline else HUES[(place - 1) % len(HUES)]
+            first = (place - 1) % len(HUES)
+            order = (*HUES[first:], *HUES[:first])
+            hue = BLACK if is_baseline else next((h for h in order if h not in taken), order[0])
+            taken.add(hue)
         for i, (row, colour) in enumerate(zip(rows, shades(hue, len(rows)), strict=True)):
             found[row] = place_style(place - 1 + i, colour)
             if is_baseline:
