@@ -76,6 +76,7 @@ DOMAIN_HUES = (
     "#00838F",
 )
 BLACK, DASHED = "#000000", "--"  # the baseline's and nobody else's
+GREY = "#737373"  # of weights that a user fixed
 DASHES: tuple[Any, ...] = ("-", "-.", (0, (1, 1)), (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("s", "^", "D", "v", "P", "X")  # 5 and 6 make 30 pairs; the baseline has dots
 Style = dict[str, Any]  # arguments of `plot`
@@ -237,11 +238,13 @@ def row_styles(study: Study) -> dict[str, Style]:
         if domain is not None:
             place = study.domains.index(domain) if domain in study.domains else next(free)
             hue = DOMAIN_HUES[place % len(DOMAIN_HUES)]
+        elif is_baseline or METHODS.flag(method, "look") == 0:
+            place, hue = 1, BLACK if is_baseline else GREY
         else:
             place = METHODS.flag(method, "look") or next(free)
             first = (place - 1) % len(HUES)
             order = (*HUES[first:], *HUES[:first])
-            hue = BLACK if is_baseline else next((h for h in order if h not in taken), order[0])
+            hue = next((colour for colour in order if colour not in taken), order[0])
             taken.add(hue)
         for i, (row, colour) in enumerate(zip(rows, shades(hue, len(rows)), strict=True)):
             found[row] = place_style(place - 1 + i, colour)
