@@ -10,48 +10,19 @@ Files, environment variables and whatever else a function reads as it runs are n
 
 from __future__ import annotations
 
-import copyreg
-import dis
-import functools
 import hashlib
-import importlib
-import sys
-import sysconfig
-import types
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn.modules import module as torch_module
-from torch.utils.hooks import RemovableHandle
+from robustmd.object_parts import (
+    Address,
+    Unknown,
+    hooks_of_all_modules,
+    library_name,
+    parts_of,
+    replaced_in,
+)
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
-STDLIB = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-MADE_IN_PYTHON = 1 << 9  # a flag of classes
-LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-LOOKUPS = {"globals", "eval", "exec", "__import__"}  # of names that stand nowhere in the code
-CODE = (
-    *("co_code", "co_consts", "co_names", "co_varnames", "co_freevars", "co_cellvars"),
-    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags", "co_exceptiontable"),
-)
-# Of a class: where it stands, its texts, and numbers that this process gave it.
-UNTOLD = {
-    *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__firstlineno__"),
-    *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
-    *("__orig_bases__", "__parameters__", "__type_params__", "__static_attributes__"),
-    *("__slotnames__", "_abc_impl", "_autograd_function_id", "_backward_cls"),
-}
-PICKLING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
-HOOKS = {key for key in vars(nn.Module()) if "_hooks" in key}  # {a number that counts up: hook}
-
-
-class Unknown(Exception):
-    """A part of an object that cannot be compared with another process's; the text says which."""
 
 
 def digest_of(value: Any, name: str = "") -> tuple[str, bool]:
@@ -66,12 +37,8 @@ def digest_of(value: Any, name: str = "") -> tuple[str, bool]:
     """
     walk = _Walk(name)
     walk.add(value)
-    walk.add([list(hooks.values()) for hooks in _hooks_of_all_modules()])
+    walk.add([list(hooks.values()) for hooks in hooks_of_all_modules()])
     return walk.sha256.hexdigest(), walk.needed_name
-
-
-class _Address(int):
-    """Of memory, which two tensors may share."""
 
 
 class _Walk:
@@ -90,7 +57,7 @@ class _Walk:
     def _tell(self, value: Any) -> tuple[Any, ...]:
         """Hash what a value is; its parts, which are to follow."""
         kind = type(value)
-        key = ("memory", int(value)) if kind is _Address else id(value)
+        key = ("memory", int(value)) if kind is Address else id(value)
         if kind in PLAIN:
             self._hash(kind.__name__, value)
         elif kind is tuple:
@@ -105,7 +72,7 @@ class _Walk:
         return ()
 
     def _tell_new(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, _Address):
+        if isinstance(value, Address):
             self._hash("memory")
             return ()
         if isinstance(value, memoryview):
@@ -115,11 +82,11 @@ class _Walk:
         if isinstance(value, set | frozenset):
             self._hash(*sorted(self._apart(part) for part in value))
             return (type(value),)
-        if name := _library_name(value):
+        if name := library_name(value):
             self._hash("library", name)
-            return (_replaced_in(value),)
+            return (replaced_in(value),)
         try:
-            parts = _parts(value)
+            parts = parts_of(value)
         except Exception as error:  # whatever an object's own reduction raises
             self._tell_unknown(value, error)
             return ()
@@ -135,213 +102,11 @@ class _Walk:
     def _apart(self, part: Any) -> str:
         """The digest of one member of a set, which has no place among the others."""
         walk = _Walk(self.name)
-        walk._places, walk._alive = dict(self._places), self._alive
+        if type(part) not in PLAIN:
+            walk._places, walk._alive = dict(self._places), self._alive
         walk.add(part)
         self.needed_name |= walk.needed_name
         return walk.sha256.hexdigest()
 
     def _hash(self, *words: Any) -> None:
         self.sha256.update(f"{words!r}\n".encode())
-
-
-def _parts(value: Any) -> tuple[Any, ...]:
-    """What decides how a value computes, beside its type."""
-    for kind, parts in PARTS.items():
-        if isinstance(value, kind):
-            return parts(value)
-    reduce = copyreg.dispatch_table.get(type(value))
-    reduced = reduce(value) if reduce else value.__reduce_ex__(4)
-    if isinstance(reduced, str):  # the name of something that was made in C
-        if any(names.get(reduced) is value for names in _libraries()):
-            return (reduced,)
-        raise TypeError
-    make, arguments, *state = reduced
-    # A class of the user's may leave out of its pickle what it computes with.
-    own = vars(value) if _pickles_itself(type(value)) and hasattr(value, "__dict__") else None
-    return make, arguments, *(tuple(x) if isinstance(x, Iterator) else x for x in state), own
-
-
-def _class_parts(value: type) -> tuple[Any, ...]:
-    told = {key: part for key, part in vars(value).items() if key not in UNTOLD}
-    return value.__name__, value.__bases__, told
-
-
-def _function_parts(function: types.FunctionType) -> tuple[Any, ...]:
-    """Its code, defaults, closure and attributes; the globals and modules that its code names."""
-    space, code = function.__globals__, function.__code__
-    parts = (
-        *(code, function.__defaults__, function.__kwdefaults__, function.__closure__),
-        vars(function),
-    )
-    if _is_library(space.get("__name__")):  # a decorator of torch's, say: its globals are torch's
-        return parts
-    loaded, imported, names = set[str](), set[str](), set[str]()
-    for step in _instructions(code):
-        loaded |= {step.argval} if step.opname in LOADS else set()
-        imported |= {step.argval} if step.opname == "IMPORT_NAME" else set()
-        names |= {step.argval} if isinstance(step.argval, str) else set()
-    if lookup := LOOKUPS & (loaded - space.keys()):
-        raise Unknown(f"{min(lookup)}() in {function.__qualname__}")
-    used: dict[str, Any] = {key: space[key] for key in sorted(loaded & space.keys())}
-    used |= {f"import {key}": _imported(key, space) for key in sorted(imported)}
-    return *parts, {
-        key: _module_parts(part, names) if isinstance(part, types.ModuleType) else part
-        for key, part in used.items()
-    }
-
-
-def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
-    """Of a function and of those that are made in it."""
-    yield from dis.get_instructions(code)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _instructions(constant)
-
-
-def _imported(name: str, space: Mapping[str, Any]) -> Any:
-    """The module that a function imports when it is called; None where there is none."""
-    for absolute in (name, f"{space.get('__package__')}.{name}"):
-        with suppress(Exception):
-            return importlib.import_module(absolute)
-    return None
-
-
-def _module_parts(
-    module: types.ModuleType, names: set[str] | None = None, within: tuple[Any, ...] = ()
-) -> tuple[Any, ...]:
-    """Of a library its name, and what of it the user has replaced; else its source and the values
-    of `names` in it (None: of all)."""
-    if names is None:
-        names = {name for name in vars(module) if not name.startswith("__")}
-    values = {name: vars(module)[name] for name in sorted(names & vars(module).keys())}
-    if _is_library(module.__name__):
-        return module.__name__, {key: part for key, part in values.items() if _is_users(part)}
-    parts: dict[str, Any] = {}
-    for key, part in values.items():
-        is_module = isinstance(part, types.ModuleType)
-        if not (is_module and part in within):
-            parts[key] = _module_parts(part, names, (*within, module)) if is_module else part
-    file = getattr(module, "__file__", None)
-    return module.__name__, Path(file).read_bytes() if file else None, parts
-
-
-def _tensor_parts(tensor: Tensor) -> tuple[Any, ...]:
-    """Its values, and how they lie in memory."""
-    parts = str(tensor.dtype), tensor.requires_grad, vars(tensor)
-    if nn.parameter.is_lazy(tensor):
-        return parts
-    where = tuple(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.is_meta
-    if tensor.is_meta:
-        return *parts, *where
-    values = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().view(-1)
-    address = _Address(tensor.untyped_storage().data_ptr())
-    return *parts, *where, address, _bytes(values.view(torch.uint8).numpy())
-
-
-def _array_parts(array: np.ndarray) -> tuple[Any, ...]:
-    values = array.ravel().tolist() if array.dtype.hasobject else _bytes(array)
-    return str(array.dtype), array.shape, values
-
-
-def _bytes(array: np.ndarray) -> memoryview:
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-
-
-def _layers_parts(module: nn.Module) -> tuple[Any, ...]:
-    """Its attributes, its hooks by their order in place of a number that counts up."""
-    if isinstance(module, torch.jit.ScriptModule):
-        raise TypeError
-    attributes = vars(module)
-    numbers = sorted({number for key in HOOKS & attributes.keys() for number in attributes[key]})
-    return (
-        {
-            key: {numbers.index(n): hook for n, hook in value.items()} if key in HOOKS else value
-            for key, value in attributes.items()
-        },
-    )
-
-
-def _hooks_of_all_modules() -> list[Mapping[int, Any]]:
-    names = (name for name in vars(torch_module) if name.startswith("_global_"))
-    return [of for name in names if isinstance(of := getattr(torch_module, name), dict)]
-
-
-def _cell_parts(cell: types.CellType) -> tuple[Any, ...]:
-    try:
-        return (cell.cell_contents,)
-    except ValueError:  # empty
-        return ()
-
-
-PARTS: Mapping[type, Callable[[Any], tuple[Any, ...]]] = {
-    type: _class_parts,
-    Tensor: _tensor_parts,
-    np.ndarray: _array_parts,
-    nn.Module: _layers_parts,
-    types.FunctionType: _function_parts,
-    types.CodeType: lambda code: tuple(getattr(code, name, b"") for name in CODE),
-    types.CellType: _cell_parts,
-    types.ModuleType: _module_parts,
-    types.MethodType: lambda method: (method.__func__, method.__self__),
-    types.MappingProxyType: lambda mapping: (dict(mapping),),
-    property: lambda value: (value.fget, value.fset, value.fdel),
-    classmethod: lambda method: (method.__func__,),
-    staticmethod: lambda method: (method.__func__,),
-    functools.cached_property: lambda value: (value.func, value.attrname),
-    functools._lru_cache_wrapper: lambda cache: (cache.__wrapped__, cache.cache_parameters()),
-    RemovableHandle: lambda handle: (),  # a number that counts up
-    weakref.ReferenceType: lambda reference: (reference(),),
-}
-
-
-def _library_name(value: Any) -> str:
-    """Under which name an installed library has this very class or function; "" if none has."""
-    if not isinstance(value, type | types.FunctionType) or _is_users(value):
-        return ""
-    module, found = value.__module__, sys.modules.get(value.__module__)
-    for part in value.__qualname__.split("."):
-        found = getattr(found, part, None)
-    made_in_c = isinstance(value, type) and not value.__flags__ & MADE_IN_PYTHON
-    return f"{module}.{value.__qualname__}" if found is value or made_in_c else ""
-
-
-def _replaced_in(value: Any) -> dict[str, Any]:
-    """The user's own functions that stand among the methods of a library's class."""
-    kinds = reversed(value.__mro__) if isinstance(value, type) else ()
-    methods = {key: part for kind in kinds for key, part in vars(kind).items()}
-    return {key: part for key, part in methods.items() if _is_users(part)}
-
-
-def _is_users(value: Any) -> bool:
-    """Whether it is a function or class that no installed library made."""
-    if isinstance(value, types.FunctionType):
-        return not _is_library(value.__globals__.get("__name__"))
-    return isinstance(value, type) and not _is_library(value.__module__)
-
-
-def _pickles_itself(kind: type) -> bool:
-    own = [vars(one) for one in kind.__mro__ if _is_users(one)]
-    return any(name in names for names in own for name in PICKLING)
-
-
-def _libraries() -> list[dict[str, Any]]:
-    """The names in every installed module."""
-    modules = {name: m for name, m in sys.modules.items() if isinstance(m, types.ModuleType)}
-    return [vars(module) for name, module in modules.items() if _is_library(name)]
-
-
-def _is_library(name: Any) -> bool:
-    """Whether a module is installed or Python's own; the user's are neither, wherever they lie."""
-    top = str(name).partition(".")[0]
-    if top in ("__main__", __package__):
-        return top == __package__
-    module = sys.modules.get(name) or sys.modules.get(top)
-    made_in_c = getattr(getattr(module, "__spec__", None), "origin", None) in ("built-in", "frozen")
-    return made_in_c or _is_installed(getattr(module, "__file__", None) or "")
-
-
-@functools.cache
-def _is_installed(file: str) -> bool:
-    path = Path(file)
-    packages = {"site-packages", "dist-packages"} & {*path.parts}
-    return bool(packages or STDLIB & {*path.parents})

@@ -17,9 +17,10 @@ from robustmd.config.composing import composed_config
 from robustmd.config.plugins import imports_of, load_plugins
 from robustmd.config.typed import typed
 from robustmd.console import make_console
-from robustmd.digest import Unknown, digest_of
+from robustmd.digest import digest_of
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError
+from robustmd.object_parts import Unknown
 from robustmd.registry import FROM_PYTHON, LOSSES, Loss
 from robustmd.trained_run import Model, Run, load_run
 from robustmd.training.run import OnMeasure, run
@@ -66,21 +67,21 @@ def train(
     objects = {"model": model, "loss": loss}
     names = _names({key: value for key, value in objects.items() if value is not None}, name)
     known = None if domains is None else _by_content(domains)
-    given = list(overrides)
-    if known is not None:
-        given.append(f"data={FROM_PYTHON}")
-    if model is not None:
-        given.append(f"backbone={FROM_PYTHON}")
     if loss is not None:
-        given.append(f"training.loss={_register(loss, names['loss'])}")
+        _register(loss, names["loss"])
+    given = [
+        *overrides,
+        *([f"data={FROM_PYTHON}"] if known is not None else []),
+        *([f"backbone={FROM_PYTHON}"] if model is not None else []),
+        *([f"training.loss={names['loss']}"] if loss is not None else []),
+    ]
     with ALONE, _as_in_a_new_process():
         load_plugins(imports_of(given))
         config = typed(composed_config(given))
         if known is not None:
             config.data.given, config.data.fingerprint = known, known.fingerprint
         if model is not None:
-            config.backbone.given = model
-            config.backbone.object, config.backbone.sha256 = names["model"]
+            config.backbone.given, config.backbone.object = model, names["model"]
         console = make_console()
         if isinstance(model, nn.Module) and any(text.startswith("seed=") for text in overrides):
             console.print(
@@ -91,7 +92,7 @@ def train(
         outcome = run(config, console, given, on_measure=on_measure)
     message = outcome.message
     if outcome.status == "kept" and (known or names):
-        same = [f"{key} {title} {sha256}" for key, (title, sha256) in names.items()]
+        same = [f"{key} {named}" for key, named in names.items()]
         same += [f"domains {known.fingerprint[:DIGITS]}"] if known else []
         message += f"; the same {', '.join(same)}"
     console.print(f"  {message}", soft_wrap=True)
@@ -129,9 +130,9 @@ def _check(overrides: Sequence[Any], domains: object, model: object, loss: objec
                 raise UserError(f"{key}=… and {keyword}= are both given; leave one out")
 
 
-def _names(objects: Mapping[str, Any], name: str | None) -> dict[str, tuple[str, str]]:
-    """{"model": (a readable name, the first digits of its sha256), …}. Raises UserError."""
-    names, needed = {}, False
+def _names(objects: Mapping[str, Any], name: str | None) -> dict[str, str]:
+    """{"model": "Net_1a2b3c4d5e6f", …}: readable, with a digest behind. Raises UserError."""
+    names, is_needed = dict[str, str](), False
     for keyword, value in objects.items():
         named = getattr(value, "func", value)  # of functools.partial
         title = re.sub(r"\W", "", getattr(named, "__name__", type(named).__name__), flags=re.ASCII)
@@ -142,9 +143,9 @@ def _names(objects: Mapping[str, Any], name: str | None) -> dict[str, tuple[str,
                 f"{keyword}={title}: has {part}, which cannot be compared with that of an earlier "
                 'run; give name="…", with which you vouch that it is the same while the name is'
             ) from None
-        names[keyword] = title, sha256[:DIGITS]
-        needed = needed or needed_here
-    if name is not None and not needed:
+        names[keyword] = f"{title}_{sha256[:DIGITS]}"
+        is_needed = is_needed or needed_here
+    if name is not None and not is_needed:
         raise UserError(f"name={name}: nothing given needs it; leave it out")
     return names
 
@@ -156,15 +157,15 @@ def _by_content(domains: Domains) -> DomainSet:
     return replace(known, fingerprint=sha256)
 
 
-def _register(loss: Callable[[Tensor, Tensor], Tensor], name: tuple[str, str]) -> str:
-    """The name that `training.loss` takes for it."""
+def _register(loss: Callable[[Tensor, Tensor], Tensor], name: str) -> None:
+    """Let `training.loss` take it. Its digest is its name, so the file that it stands in does not
+    count: a registered loss' file does."""
 
     def of(outputs: Tensor, labels: Tensor) -> Tensor:
         return loss(outputs, labels)
 
-    of.__qualname__ = name[0]
-    LOSSES["_".join(name)] = Loss("_".join(name), "", of)
-    return "_".join(name)
+    of.__qualname__ = name
+    LOSSES[name] = Loss(name, "", of)
 
 
 @contextmanager

@@ -31,12 +31,12 @@ Model = nn.Module | Callable[..., nn.Module]  # or what makes it
 AT_ONCE = 256  # images in one forward pass
 
 
-def load_run(path: str | Path, model: Model | None = None) -> Run:
+def load_run(path: str | Path, module: Model | None = None) -> Run:
     """The run in a directory, `outputs/<data>/<method>/<8 hex>/seed=<n>`, finished or not.
 
     Args:
         path: the directory.
-        model: that was given to `train`, if one was: the module, or what makes it.
+        module: the model that was given to `train`, if one was: the module, or what makes it.
 
     Raises:
         UserError: it is none, or its files are damaged.
@@ -52,7 +52,7 @@ def load_run(path: str | Path, model: Model | None = None) -> Run:
         record = problems[0].run
         if record is None or record.status == "finished":
             raise UserError(f"{path}: {problems[0].reason}")
-    return Run(record, model)
+    return Run(record, module)
 
 
 def load_runs(outputs: str | Path = "outputs") -> list[Run]:

@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,6 @@ import functools
 import threading
 import torch
 from torch import nn
-from torch.nn import functional
 
 SCALE, WEIGHTS = 2.0, torch.ones(2)
 FACTORS = {"first": 1.0}
@@ -62,7 +62,7 @@ class Net(Parent):
 class Weigher:
     power = 1.0
     def loss(self, outputs, labels, smoothing=0.1):
-        return functional.cross_entropy(outputs, labels, reduction="none") ** self.power
+        return nn.functional.cross_entropy(outputs, labels, reduction="none") ** self.power
 
 def made(weigher, smoothing):
     def loss(outputs, labels, *, eps=0.5):
@@ -89,6 +89,7 @@ CHANGES = {
     "one more hook": ("# here", "model.head.register_forward_hook(lambda *_: None)"),
     "a parent's forward": ("* self.factor", "+ self.factor"),
     "a class attribute": ("gain = 1.0", "gain = 3.0"),
+    "a slot": ("    gain = 1.0", "    gain, __slots__ = 1.0, ('extra',)"),
     "a set": ('"b", "c"', '"b", "d"'),
     "a cached property": ("self.gain in (1.0, 3.0)", "self.gain in (1.0, 4.0)"),
     "a method put in later": ("# here", "Net.forward = lambda self, x: self.head(x)"),
@@ -105,7 +106,7 @@ CHANGES = {
     "another object's bound method": ("power = 1.0", "power = 2.0"),
     "an argument bound": ("x=1.0", "x=2.0"),
     "one and true": ("self.factor = 1.0", "self.factor = True"),
-    "torch's own function replaced": ("# here", "functional.cross_entropy = lambda *_, **__: 1"),
+    "torch's own function replaced": ("# here", "nn.functional.cross_entropy = lambda *_, **__: 1"),
     "torch's own layer replaced": ("# here", "nn.Linear.forward = lambda self, x: x"),
     "a hook of all modules": ("# here", "nn.modules.module.register_module_forward_hook(print)"),
 }  # fmt: skip
@@ -137,6 +138,22 @@ def untouched_torch(monkeypatch: pytest.MonkeyPatch):
 def test_a_change_is_another_object(before: str, untouched_torch, old: str, new: str) -> None:
     assert old in SOURCE
     assert digest(SOURCE.replace(old, new)) != before
+
+
+def test_a_module_imported_within_a_function_counts(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "steps").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    cell = "def objects(x):\n    from . import ops\n    return ops.act(x)\n"
+    digests = set()
+    for factor in (1, 22, 22):
+        (tmp_path / "steps" / "__init__.py").write_text("")
+        (tmp_path / "steps" / "ops.py").write_text(f"def act(x):\n    return x * {factor}.0\n")
+        space: dict[str, Any] = {"__name__": "steps.main", "__package__": "steps"}
+        exec(cell, space)
+        digests.add(digest_of(space["objects"])[0])
+        for name in ("steps", "steps.ops"):
+            del sys.modules[name]
+    assert len(digests) == 2
 
 
 def test_a_cell_that_is_executed_again_makes_the_same_objects(before: str) -> None:
@@ -191,7 +208,7 @@ def test_a_new_process_finds_the_run_until_a_helper_changes(tmp_path: Path) -> N
     again, same_path = trained(f"# a comment\n{MODELS}", helper, "2")
     assert same_path == path
     assert re.search(
-        r"finished before.*; the same model Net \w{12}, loss loss \w{12}, domains \w{12}$",
+        r"finished before.*; the same model Net_\w{12}, loss loss_\w{12}, domains \w{12}$",
         again,
         re.M,
     )
@@ -284,7 +301,7 @@ def test_a_class_draws_new_weights_for_each_seed(tmp_path, monkeypatch, capsys) 
     trained("seed=1", model=Net())
     assert "warning: model= is a module, so runs of all seeds" in capsys.readouterr().out
     by_facts = trained(model=lambda facts: torch.nn.Linear(5, facts.num_classes))
-    assert by_facts.config["backbone"]["object"] == "lambda"
+    assert by_facts.config["backbone"]["object"].startswith("lambda_")
 
 
 @pytest.mark.parametrize("name", [0, "a\nb", "a/b", "..", ""])

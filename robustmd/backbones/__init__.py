@@ -21,14 +21,13 @@ UNUSUAL_SIZE = 7919  # a number of classes that is no other size in a model
 class FromPython(Settings):
     """`robustmd.train(model=…)`: `given` is that module, or what makes it; it is no setting."""
 
-    object: str = key("", help="the class or function")
-    sha256: str = key("", help="of all that it holds")
+    object: str = key("", help="the class or function, and a digest of all that it holds")
     given: ClassVar[Any] = None
 
     def build(self, facts: BackboneFacts) -> nn.Module:
         from torch import nn  # noqa: PLC0415 - as below
 
-        given, what = self.given, f"model={self.object}"
+        given, what = self.given, f"model={self.object.rpartition('_')[0]}"
         if given is None:
             raise UserError(
                 "backbone=from_python: its module was made in Python; give it to "

@@ -67,9 +67,10 @@ def config_hash(identity: Mapping[str, Any]) -> str:
 
 
 def run_folder(outputs: Path, identity: Mapping[str, Any], seed: int) -> Path:
-    """`<outputs>/<data>/<method>/<8 hex>/seed=<n>`."""
+    """`<outputs>/<data>/<method>/<8 hex>/seed=<n>`; of a model from Python `<class>_<8 hex>`."""
     data, method = identity["data"]["name"], identity["method"]["name"]
-    return outputs / data / method / config_hash(identity) / f"seed={seed}"
+    made_by, sign, _ = identity["backbone"].get("object", "").rpartition("_")
+    return outputs / data / method / f"{made_by}{sign}{config_hash(identity)}" / f"seed={seed}"
 
 
 def canonical(value: Any) -> Any:

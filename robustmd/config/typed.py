@@ -93,7 +93,7 @@ def _check_sizes(value: Any, key: str = "") -> None:
 
 
 # Keys that runs recorded once and that change no number of theirs.
-GONE = ("checkpoint.end", "data.shares", "method.point")
+GONE = ("checkpoint.end", "data.shares", "method.point", "backbone.sha256")
 
 
 def typed_from_file(found: Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
