@@ -147,21 +147,29 @@ class Run:
         return (outputs if self.record.are_numbers else outputs.softmax(1)).numpy()
 
     def plot(self) -> Figure:
-        """The domains' training losses and the adversary's weights over the iterations."""
-        from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second
+        """The domains' training losses and the adversary's weights over the iterations, a picture
+        in a notebook."""
+        from robustmd.report import figures  # noqa: PLC0415 - takes a second
 
-        figure = Figure(figsize=(9, 3.5), layout="constrained")
-        left, right = figure.subplots(1, 2)
         metrics, weights = self.metrics, self.weights
+        order = [*self.record.domains, *self.record.unseen]
         losses = metrics[metrics.split == "train"].pivot_table("loss", "iteration", "domain")
-        for axes, table, what in (
-            (left, losses, f"training loss{self.record.loss_name.bracket}"),
-            (right, weights.pivot_table("weight", "iteration", "domain"), "weight"),
-        ):
-            for name in table.columns:
-                axes.plot(table.index, table[name], label=printable(name))
-            axes.set(xlabel="iteration", ylabel=what)
-        left.legend()
+        parts = (
+            (losses, f"training loss{self.record.loss_name.bracket}"),
+            (weights.pivot_table("weight", "iteration", "domain"), "weight"),
+        )
+        with figures.figure_style():
+            figure, panels = figures.grid(self.record.data or "", 2, 2, (4.2, 2.9))
+            handles = {}
+            for axes, (table, what) in zip(panels, parts, strict=True):
+                for name in filter(table.columns.__contains__, order):
+                    look = figures.domain_style(order.index(name)) | {
+                        "markevery": max(1, len(table) // 8)
+                    }
+                    (handles[name],) = axes.plot(table.index, table[name], **look)
+                axes.set(xlabel="iteration", ylabel=what)
+            figures.add_legend(figure, handles)
+        figure._repr_png_ = lambda: figures.image_bytes(figure, "png")  # type: ignore[attr-defined]
         return figure
 
     def export(

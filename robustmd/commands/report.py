@@ -22,9 +22,10 @@ examples:
   robustmd report outputs --experiment demo --select final
   robustmd report outputs --baseline erm
 """
-# report.numbers and report.statistics say the same, and load pandas
+# report.numbers, statistics and figures say the same, and load pandas and matplotlib
 SELECT = ("final", "last40", "best-val")
 SPREADS = ("std", "sem", "ci95")
+WIDTHS = ("column", "text")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -78,6 +79,12 @@ def parser() -> argparse.ArgumentParser:
         help="columns of the results to show: worst, worst_tenth, mean, adjusted and names of "
         "domains, with commas between them (default: all); CSV files have all",
     )
+    parser.add_argument(
+        "--width",
+        choices=WIDTHS,
+        help="draw for a paper's column (3.25 in) or text (6.75 in), letters of 7.5 pt (default: "
+        "for a page)",
+    )
     parser.add_argument("--no-figures", action="store_true", help="write the tables alone")
     return parser
 
@@ -106,6 +113,7 @@ def main(arguments: Sequence[str]) -> int:
         args.data,
         args.experiment,
         draw=not args.no_figures,
+        width=args.width,
         rule=Rule(args.select, BestBy.of(args.best_by)),
         spread=args.spread,
         baseline=args.baseline,

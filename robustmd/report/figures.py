@@ -19,28 +19,29 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from robustmd.errors import printable
 from robustmd.registry import METHODS
-from robustmd.report import statistics, tables
+from robustmd.report import statistics, summary, tables
 from robustmd.report.front import Front, front
 from robustmd.report.numbers import (
-    UNSET,
     Quantity,
     Study,
-    describe,
-    differing,
-    hashed,
     some_text,
 )
 from robustmd.runs.records import Frame
 
-RC = {
+RC: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -61,27 +62,41 @@ RC = {
 # Japanese and Korean, as Linux, macOS and Windows have them.
 FAMILIES = ["DejaVu Sans", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Arial Unicode MS"]
 FAMILIES += ["Microsoft YaHei", "Malgun Gothic"]
-# Okabe and Ito's colours without the yellow, which is too light for a line. Dash patterns and
-# markers alone tell lines apart in grayscale: 6 and 5 of them make 30 pairs before one repeats.
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-DASHES: tuple[Any, ...] = ("--", "-", "-.", (0, (1, 1)), (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v")
+# Each at least 3:1 on white; any two of HUES and black are 24 apart in CIELAB, of DOMAIN_HUES 20,
+# also under deuteranopia. Dash patterns and markers alone tell lines apart in grayscale.
+HUES = ("#0072B2", "#D55E00", "#00838F", "#E0457B", "#661100", "#332288", "#004D40")
+DOMAIN_HUES = (
+    "#332288",
+    "#E0590B",
+    "#00896B",
+    "#661100",
+    "#8E6BBF",
+    "#A0522D",
+    "#004D40",
+    "#00838F",
+)
+BLACK, DASHED = "#000000", "--"  # the baseline's and nobody else's
+GREY = "#737373"  # of weights that a user fixed
+DASHES: tuple[Any, ...] = ("-", "-.", (0, (1, 1)), (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+MARKERS = ("s", "^", "D", "v", "P", "X")  # 5 and 6 make 30 pairs; the baseline has dots
 Style = dict[str, Any]  # arguments of `plot`
 SAID: dict[str, Style] = {  # the look of a verdict
-    "better": {"color": COLOURS[3], "marker": "^"},
-    "worse": {"color": COLOURS[2], "marker": "v"},
+    "better": {"color": "#00896B", "marker": "^"},
+    "worse": {"color": "#D55E00", "marker": "v"},
     "equivalent": {"color": "0.25", "marker": "s"},
     "undecided": {"color": "0.25", "marker": "o"},
 }
 FIXED: Style = {"color": "0.45", "marker": "o", "markersize": 3.5, "zorder": 2, "linestyle": ""}
 BEST: Style = {"color": "black", "marker": "*", "markersize": 12, "markerfacecolor": "none"}
 BEST |= {"linestyle": "", "zorder": 5}
+WIDTHS = {"column": 3.25, "text": 6.75}  # inches in a paper
 PARTS = {"data": ("#E69F00", ""), "model": ("#0072B2", "////"), "adversary": ("#000000", "....")}
 PARTS |= {"measurement": ("#56B4E9", "xxxx"), "rest": ("#FFFFFF", "----")}
-MOST = 14  # rows of the table in one figure; more are a thicket
+MOST = 6  # lines in one figure: the baseline and the best five
+MOST_LISTED = 40  # rows of a figure that has a line of text for each
 MOST_POINTS = 120  # of a line: more cannot be seen
 WIDEST = 60  # letters of a name in the legend before it is broken
-LAM = "method.lam"
+WHOLE = ("worst", "mean")  # what the domains of a test set are summarised by
 WORST = "Largest training loss over the domains, max_k f_k(W_t), at every measured iteration."
 PART = " Measurements before the last may take a fixed random part of the training set."
 Values = Callable[[Frame], pd.Series]  # of [iteration, domain] of one run
@@ -119,7 +134,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes; `log` and `zero` (a line at 0) are of the vertical axis."""
+    """One set of axes; `log` and `zero` (a line at 0) are of the vertical axis, `ends` those of the
+    values, where bands end; `bars`: points with error bars in place of bands."""
 
     title: str
     ylabel: str
@@ -128,6 +144,8 @@ class Panel:
     zero: bool = False
     xlabel: str = "iteration"
     log_x: bool = False
+    ends: tuple[float, float] = (-np.inf, np.inf)
+    bars: bool = False
 
 
 def figure_style() -> AbstractContextManager[None]:
@@ -138,36 +156,101 @@ def figure_style() -> AbstractContextManager[None]:
     return matplotlib.style.context(["default", RC | {"font.family": families}])
 
 
+def fit(figure: Figure, inches: float) -> None:
+    """Makes it as wide as a paper's column or text, without its title, letters of 7.5 pt; in a
+    column the panels stand below each other."""
+    axes, (_, height) = figure.axes, figure.get_size_inches()
+    if inches == WIDTHS["column"] and len(axes) > 1:
+        specification = axes[0].get_subplotspec()
+        lines = specification.get_gridspec().nrows if specification else 1
+        grid_of_one = figure.add_gridspec(len(axes), 1)
+        for place, axis in enumerate(axes):
+            axis.set_subplotspec(grid_of_one[place])
+            axis.tick_params(labelleft=True)
+        height *= 0.75 * len(axes) / lines
+    figure.suptitle("")
+    handles: dict[str, Any] = {}
+    for legend in figure.legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            handles[text.get_text().replace("\n", " ")] = handle
+        legend.remove()
+    figure.set_size_inches(inches, height)
+    if handles:
+        add_legend(figure, handles)
+    for text in figure.findobj(Text):
+        text.set_fontsize(7.5)
+
+
 def image_bytes(figure: Figure, kind: str) -> bytes:
-    """The figure as a "png", "pdf" or "svg" file."""
+    """The figure as a "png", "pdf" or "svg" file; `savefig` would draw it twice."""
     out = io.BytesIO()
     with figure_style():
-        figure.savefig(out, format=kind)
+        if kind == "png":
+            figure.set_dpi(RC["savefig.dpi"])
+            FigureCanvasAgg(figure).print_png(out)
+        elif kind == "pdf":
+            FigureCanvasPdf(figure).print_pdf(out)
+        else:
+            FigureCanvasSVG(figure).print_svg(out)
+    figure.set_layout_engine("none")
     return out.getvalue()
 
 
-def place_style(place: int) -> Style:
+def place_style(place: int, colour: str) -> Style:
     """The look of line number `place`."""
     dashes, marker = DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)]
-    return {"color": COLOURS[place % len(COLOURS)], "linestyle": dashes, "marker": marker}
+    return {"color": colour, "linestyle": dashes, "marker": marker}
 
 
-def row_styles(study: Study, rows: Sequence[str]) -> dict[str, Style]:
-    """A mixture looks the same in every figure: even is black and dashed, opt blue and solid; a
-    second row of a method takes the next free pair."""
+def domain_style(place: int) -> Style:
+    return place_style(place, DOMAIN_HUES[place % len(DOMAIN_HUES)])
+
+
+def contrast(colour: np.ndarray) -> float:
+    """Of red, green and blue in [0, 1] on white, from 1 to 21 (WCAG 2)."""
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return float(1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05))
+
+
+def shades(hue: str, count: int) -> list[str]:
+    """From light, which is still 3:1 on white, to dark; of one the hue itself."""
+    if count == 1:
+        return [hue]
+    colour = np.array(to_rgb(hue))
+    lighter = (colour + (1 - colour) * share for share in np.linspace(1, 0, 101))
+    light = next(one for one in lighter if contrast(one) >= 3)
+    return [to_hex(light + (0.7 * colour - light) * share) for share in np.linspace(0, 1, count)]
+
+
+def row_styles(study: Study) -> dict[str, Style]:
+    """A row looks the same in every figure: the baseline is black and dashed, another method has
+    its hue, its variants from light to dark, in the order of the table, which is that of λ; an
+    individual model has the colour of its domain."""
     free = itertools.count(1 + max(METHODS.flag(name, "look") or 0 for name in METHODS))
-    taken: set[str] = set()
+    own = {*study.baseline_rows(study.baseline).index}
+    kinds: dict[Any, list[str]] = {}
+    taken: set[str] = set()  # of methods that have the same hue, the second has the next free one
+    for row, one in study.rows.iterrows():
+        kinds.setdefault((one["label"], row in own), []).append(str(row))
     found = {}
-    for position, row in enumerate(rows):
-        method, domain = study.rows.loc[row, ["method", "domain"]]
-        look = METHODS.flag(method, "look")
+    for (_, is_baseline), rows in kinds.items():
+        method, domain = study.rows.loc[rows[0], ["method", "domain"]]
         if domain is not None:
-            place = position
+            place = study.domains.index(domain) if domain in study.domains else next(free)
+            hue = DOMAIN_HUES[place % len(DOMAIN_HUES)]
+        elif is_baseline or METHODS.flag(method, "look") == 0:
+            place, hue = 1, BLACK if is_baseline else GREY
         else:
-            place = look if look is not None and method not in taken else next(free)
-        taken.add(method)
-        found[row] = place_style(place)
-    return found
+            place = METHODS.flag(method, "look") or next(free)
+            first = (place - 1) % len(HUES)
+            order = (*HUES[first:], *HUES[:first])
+            hue = next((colour for colour in order if colour not in taken), order[0])
+            taken.add(hue)
+        for i, (row, colour) in enumerate(zip(rows, shades(hue, len(rows)), strict=True)):
+            found[row] = place_style(place - 1 + i, colour)
+            if is_baseline:
+                found[row] |= {"linestyle": DASHED, "marker": "o"}
+    return {row: found[row] for row in study.rows.index}
 
 
 def grid(
@@ -263,7 +346,7 @@ def line_of(
 
 def lines_of(study: Study, rows: Sequence[str], values: Callable[[str], pd.Series]) -> list[Line]:
     """A line for each of `some_rows` that has any value."""
-    looks = row_styles(study, rows)
+    looks = row_styles(study)
     shown = (line_of(study, row, values, row, looks[row]) for row in some_rows(study, rows))
     return with_counts([line for line in shown if line is not None])
 
@@ -346,11 +429,14 @@ def draw_panel(axis: Axes, panel: Panel, limits: tuple[float, float] | None) -> 
     """Means with about eight markers, shifted from line to line, and the bands behind them; what
     is below a log axis stands at its lower end."""
     for place, line in enumerate(panel.lines):
-        shown = line.band if limits is None else line.band.clip(lower=limits[0])
+        shown = line.band.clip(*panel.ends)
+        shown = shown if limits is None else shown.clip(lower=limits[0])
         every = max(1, len(shown) // 8)
-        marked = (place * every // 5 % every, every)
+        marked = None if panel.bars else (place * every // 5 % every, every)
         axis.plot(shown.index, shown["mean"], markevery=marked, **line.style)
-        if line.n > 1:
+        if panel.bars and line.style["marker"]:
+            axis.vlines(shown.index, shown["low"], shown["high"], line.style["color"], linewidth=1)
+        elif line.n > 1:
             look: Style = {"color": line.style["color"], "alpha": 0.15, "linewidth": 0}
             axis.fill_between(shown.index, shown["low"], shown["high"], **look)
     if panel.zero:
@@ -415,8 +501,8 @@ def unseen_test_accuracy(study: Study) -> Drawing | None:
     which = f"{'worst of ' if len(study.unseen) > 1 else ''}{some_text(study.unseen)}"
     label, apart_title = "test accuracy [%]", f"{which} {tables.UNSEEN}"
     panels = [
-        Panel("worst trained domain", label, worst_of(study.domains)),
-        Panel(apart_title, label, worst_of(study.unseen)),
+        Panel("worst trained domain", label, worst_of(study.domains), ends=(0.0, 100.0)),
+        Panel(apart_title, label, worst_of(study.unseen), ends=(0.0, 100.0)),
     ]
     what = (
         "Test accuracy at every measured iteration. Left: the lowest over the domains that train, "
@@ -500,10 +586,11 @@ def weights(study: Study) -> Drawing | None:
     for row in shown:
         title = f"{row} (n = {sizes[row]})" if sizes[shown].nunique() > 1 else row
         found = (
-            line_of(study, row, of_weights(study, itemgetter(name)), name, place_style(i))
+            line_of(study, row, of_weights(study, itemgetter(name)), name, domain_style(i))
             for i, name in enumerate(study.domains)
         )
-        panels.append(Panel(title, "weight p", [line for line in found if line is not None]))
+        lines = [line for line in found if line is not None]
+        panels.append(Panel(title, "weight p", lines, ends=(0.0, 1.0)))
     what = "Weight p_k that iteration t gave to each domain, of the methods that move it."
     title = "Weights of the domains"
     drawn = len(shown)
@@ -522,8 +609,10 @@ def _sorted_weights(study: Study) -> Drawing | None:
     half = (f"{one.label} {int((one.band['mean'] < 0.5 - 1e-9).sum()) + 1:,}" for one in sums)
     rank = "domain, by its weight"
     panels = [
-        Panel("weights, largest first", "K·p (same for all: 1)", sizes, xlabel=rank),
-        Panel("together", "weight of the first r domains", sums, xlabel=rank),
+        Panel(
+            "weights, largest first", "K·p (same for all: 1)", sizes, xlabel=rank, ends=(0, count)
+        ),
+        Panel("together", "weight of the first r domains", sums, xlabel=rank, ends=(0.0, 1.0)),
     ]
     what = (
         f"The last recorded weights of the {count:,} domains, sorted within each run. Left: K·p_k, "
@@ -536,9 +625,9 @@ def _sorted_weights(study: Study) -> Drawing | None:
 
 
 def drift(study: Study) -> Drawing | None:
-    """The paper's p_a − p_b of the weights that each iteration used; not of many domains."""
+    """The paper's p_a − p_b of the weights that each iteration used, of two domains."""
     rows = [*study.mixtures.index]
-    if study.is_many or len(study.domains) < 2 or not rows:
+    if len(study.domains) != 2 or not rows:
         return None
     lines = lines_of(study, rows, of_weights(study, first_minus_last))
     if not any(np.ptp(line.band["mean"]) > 0 for line in lines):
@@ -548,39 +637,17 @@ def drift(study: Study) -> Drawing | None:
         f"and b = {study.domains[-1]}, the last domain of the data set: −1 or 1 is all weight on "
         "one of them, 0 the same weight."
     )
-    panel = Panel("weights", of_two_domains("p", study), lines, zero=True)
+    panel = Panel("weights", of_two_domains("p", study), lines, zero=True, ends=(-1.0, 1.0))
     return line_drawing(study, "drift", "Drift of the weights", what, [panel], rows)
 
 
-def sweeps(study: Study) -> dict[str, dict[str, float]]:
-    """name -> {row: λ}, ascending: rows that differ in λ alone, where there are at least two values
-    of it; named by method, and by what else is not the same in all sweeps of that method."""
-    alike: dict[Any, dict[str, float]] = {}
-    for row, settings in study.mixtures["settings"].items():
-        lam = settings.get(LAM, UNSET)
-        if isinstance(lam, float) and 0 < lam < np.inf:  # such that a log axis can show it
-            alike.setdefault(hashed(settings, LAM), {})[str(row)] = lam
-    several = [rows for rows in alike.values() if len(rows) > 1]
-    found = {}
-    for rows in several:
-        first = study.rows.loc[next(iter(rows))]
-        of_method = [
-            {k: v for k, v in study.rows.loc[next(iter(one)), "settings"].items() if k != LAM}
-            for one in several
-            if study.rows.loc[next(iter(one)), "method"] == first["method"]
-        ]
-        name = f"{first['method']} {describe(first['settings'], differing(of_method))}".strip()
-        found[name] = dict(sorted(rows.items(), key=lambda item: item[1]))
-    return found
-
-
 def lambda_worst(study: Study) -> Drawing | None:
-    """Worst training loss and worst test accuracy against λ; the baseline's as a line across."""
-    found = sweeps(study)
+    """Worst training loss, worst and mean test accuracy against λ; the baseline is a line."""
+    found = summary.sweeps(study)
     if not found:
         return None
     across = [*study.baseline_rows(study.baseline).index[:1]]
-    firsts = row_styles(study, [next(iter(rows)) for rows in found.values()])
+    looks = row_styles(study)
     every = [lam for rows in found.values() for lam in rows.values()]
 
     def over(name: Quantity, label: str, rows: Mapping[float, str], style: Style) -> Line:
@@ -596,19 +663,22 @@ def lambda_worst(study: Study) -> Drawing | None:
     def panel(title: str, label: str, name: Quantity) -> Panel:
         lines = [
             over(name, label, {lam: row for row, lam in rows.items()}, look)
-            for (label, rows), look in zip(found.items(), firsts.values(), strict=True)
+            for label, rows in found.items()
+            for look in [looks[[*rows][-1]]]
         ]
-        dotted: Style = {"color": "black", "linestyle": ":", "linewidth": 1.2, "marker": ""}
         for row in across:
-            lines.append(over(name, row, dict.fromkeys((min(every), max(every)), row), dotted))
-        return Panel(title, label, with_counts(lines), xlabel="λ", log_x=True)
+            level = looks[row] | {"marker": ""}
+            lines.append(over(name, row, dict.fromkeys((min(every), max(every)), row), level))
+        return Panel(title, label, with_counts(lines), xlabel="λ", log_x=True, bars=True)
 
     metric = study.metrics[study.accuracy]
     what = f"worst test {study.accuracy}"
-    names = (("worst", "train", "loss"), ("worst", "test", study.accuracy))
+    names = (("worst", "train", "loss"), *((over, "test", study.accuracy) for over in WHOLE))
+    unit = f" [{metric.unit}]" if metric.unit else ""
     panels = [
         panel("worst domain, training", f"worst-case training loss{study.loss.bracket}", names[0]),
-        panel("worst domain, test", f"{what} [{metric.unit}]" if metric.unit else what, names[1]),
+        panel("worst domain, test", f"{what}{unit}", names[1]),
+        panel("mean over the domains, test", f"mean test {study.accuracy}{unit}", names[2]),
     ]
     said = []
     for line in panels[1].lines[: len(found)]:
@@ -616,19 +686,21 @@ def lambda_worst(study: Study) -> Drawing | None:
         points = (f"{lam:g}: {mean:.2f} {metric.unit}".strip() for lam, mean in means)
         said.append(f"{line.label}: {', '.join(points)}")
     words = (
-        f"Worst-case training loss and {what}, as in the table, against λ (log axis; "
-        "small λ follows the worst domain, large λ stays near the prior)."
-        f"{f' Dotted: {across[0]}.' if across else ''}"
+        f"Worst-case training loss, {what} and the mean over the domains, as in the table, against "
+        "λ (log axis; small λ follows the worst domain, large λ stays near the prior)."
+        f"{f' Dashed: {across[0]}.' if across else ''}"
     )
     alt = f"{what.capitalize()} by λ: {'; '.join(said)}"
     title = "Influence of λ on the worst domain"
     return line_drawing(study, "lambda_worst", title, words, panels, alt=alt)
 
 
-def row_figure(title: str, names: Sequence[str], columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure whose axes have the rows `names`, the first on top."""
+def row_figure(
+    title: str, names: Sequence[str], columns: int = 1, marks: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """A figure whose axes have the rows `names`, the first on top, with so many marks in a row."""
     shown = [wrapped(name, 34) for name in names]
-    height = sum(0.12 + 0.17 * (name.count("\n") + 1) for name in shown)
+    height = sum(max(0.12 + 0.17 * (name.count("\n") + 1), 0.11 * marks) for name in shown)
     width = 0.3 + 0.08 * max(len(line) for name in shown for line in name.splitlines())
     figure, axes = grid(title, columns, columns, (3.4, height), (width, 1.0), sharey=True)
     axes[0].set_yticks(range(len(names)), shown)
@@ -648,18 +720,18 @@ def paired_differences(study: Study) -> Drawing | None:
     every = study.comparisons
     if every.empty:
         return None
-    of_test = ("worst", "test", study.accuracy)
-    gains = every[every["name"].map(of_test.__eq__) & ~every["price"]]
-    prices = every[every["price"]]
+    gains = summary.gains(study, every)
+    gains = gains.sort_values("difference", ascending=gains["better"].iloc[0] == "smaller")
+    prices = every[every["price"]].loc[gains.index + 1]
     baseline, first = study.baseline, gains.iloc[0]
     paid = "mean over the domains" if study.is_many else f"{baseline}’s best domain"
     unit = f" [{first['unit']}]" if first["unit"] else ""
-    rows = gains[:MOST]
+    rows = gains[:MOST_LISTED]
     with figure_style():
         names = [f"{one.method} (n = {one.n})" for one in rows.itertuples()]
         figure, axes = row_figure(study.data, names, columns=2)
         titles = (first["quantity"], f"price: {paid}")
-        for axis, title, lines in zip(axes, titles, (rows, prices[:MOST]), strict=True):
+        for axis, title, lines in zip(axes, titles, (rows, prices[:MOST_LISTED]), strict=True):
             for place, one in enumerate(lines.itertuples()):
                 look = SAID[one.verdict]
                 if one.n > 1:
@@ -689,13 +761,47 @@ def paired_differences(study: Study) -> Drawing | None:
     return Drawing("paired_differences", title, caption, figure, "; ".join(said))
 
 
+def domain_accuracy(study: Study) -> Drawing | None:
+    """The test accuracy (or loss) of each domain, a mark for each row."""
+    rows, score = some_rows(study, [*study.mixtures.index]), study.accuracy
+    if study.is_many or not rows:
+        return None
+    groups = study.values[[(name, "test", score) for name in study.domains]].groupby("row")
+    mean, n = groups.mean().loc[rows], groups.size()
+    half = groups.std().apply(lambda std: statistics.spread(std, n, study.spread)).fillna(0.0)
+    low = np.maximum(mean - half.loc[rows], 0.0)
+    high = np.minimum(mean + half.loc[rows], 100.0 if score == "accuracy" else np.inf)
+    metric, looks = study.metrics[score], row_styles(study)
+    with figure_style():
+        figure, (axis,) = row_figure(study.data, study.domains, marks=len(rows))
+        for place, row in enumerate(rows):
+            at = np.arange(len(study.domains)) + 0.7 * ((place + 0.5) / len(rows) - 0.5)
+            look = looks[row] | {"linestyle": ""}
+            axis.hlines(at, low.loc[row], high.loc[row], look["color"], linewidth=1)
+            axis.plot(mean.loc[row], at, **look)
+        axis.set_xlabel(f"test {score} [{metric.unit}]" if metric.unit else f"test {score}")
+        add_legend(figure, {row: Line2D([], [], **looks[row] | {"linestyle": ""}) for row in rows})
+    count = tables.range_text(n[rows])
+    bars = f"bars: ± {statistics.SPREADS[study.spread]}"
+    caption = (
+        f"Test {score} of each domain, as in the table. Marks: mean over n = {count} seeds; "
+        f"{'no bars' if count == '1' else bars}."
+        f"{left_out_words(study, len(rows), len(study.mixtures))}"
+    )
+    said = (
+        f"{name}: {', '.join(f'{row} {mean.loc[row].iloc[i]:.3g}' for row in rows)}"
+        for i, name in enumerate(study.domains)
+    )
+    return Drawing("domain_accuracy", "Each domain", caption, figure, "; ".join(said))
+
+
 def running_time(study: Study) -> Drawing | None:
     """Where the time of a run goes: one bar for each method, mean over seeds, with its parts
     stacked and its whole length in words."""
     spent = pd.DataFrame([*study.runs["seconds"]], index=study.runs["row"])
     spent = spent.reindex(columns=["training", "adversary", "measurement", "data", "total"])
     known = spent.dropna(subset=["training", "adversary", "measurement"])
-    known = known[known.index.isin(some_rows(study, [*study.rows.index]))]
+    known = known[known.index.isin(study.rows.index[:MOST_LISTED])]
     if known.empty:
         return None
     data, whole = known["data"].fillna(0.0), known["training"] + known["measurement"]
@@ -735,7 +841,7 @@ def running_time(study: Study) -> Drawing | None:
         "(forward, backward, step), adversary (the weights' update, with its full passes over the "
         "data where a method makes them), measurement, and the rest (start, preparation, writing). "
         f"Device: {', '.join(devices)}{unlike}. Times of a machine that did other work at once are "
-        f"longer.{left_out_words(study, len(parts), len(study.rows))}"
+        f"longer.{first_words(len(parts), len(study.rows))}"
     )
     said = ", ".join(f"{row} {tables.seconds_text(total)}" for row, total in totals.items())
     alt = f"Seconds of one run: {said}"
@@ -789,7 +895,8 @@ def static_front(study: Study) -> Drawing | None:
     shown, are_two = some_rows(study, found.learned), len(study.domains) == 2
     learned = {
         row: look | {"linestyle": "", "markersize": 5, "alpha": 0.9, "zorder": 4}
-        for row, look in row_styles(study, shown).items()
+        for row, look in row_styles(study).items()
+        if row in shown
     }
     best = found.points[found.best]
     looks = [*((row, FIXED) for row in found.points.values()), *learned.items(), (best, BEST)]
@@ -828,23 +935,27 @@ def static_front(study: Study) -> Drawing | None:
     return Drawing("static_front", title, caption, figure, found.answer)
 
 
-FIGURES = (  # in the order of a report
-    worst_case_training_loss,
-    unseen_test_accuracy,
+FIGURES = (  # in the order of a report: the page shows the first two, and folds the others
     paired_differences,
+    domain_accuracy,
+    worst_case_training_loss,
+    lambda_worst,
+    weights,
+    unseen_test_accuracy,
     static_front,
     discrepancy,
     best_and_worst_training_loss,
-    weights,
     drift,
-    lambda_worst,
     running_time,
 )
 
 
-def draw_all(study: Study) -> Iterator[Drawing]:
-    """Draws each figure when it is asked for."""
+def draw_all(study: Study, width: str | None = None) -> Iterator[Drawing]:
+    """Draws each figure when it is asked for; `width`: of `WIDTHS`, None: that of a page."""
     for draw in FIGURES:
         made = draw(study)
         if made is not None:
+            if width is not None:
+                with figure_style():
+                    fit(made.figure, WIDTHS[width])
             yield made

@@ -64,10 +64,15 @@ def cells(table: Table) -> Iterator[list[tuple[str, str, str]]]:
         yield line
 
 
+def spreadsheet_text(text: str) -> str:
+    """Text that a spreadsheet shows: one that would be a formula begins with an apostrophe."""
+    return f"'{printable(text)}" if text.startswith(("=", "+", "-", "@")) else printable(text)
+
+
 def to_csv(table: Frame) -> str:
     """One line for each row, with every digit; an empty field is a number that does not exist."""
-    words = table.map(lambda value: printable(value) if isinstance(value, str) else value)
-    return words.rename(columns=printable).to_csv(index=False, lineterminator="\n")
+    words = table.map(lambda value: spreadsheet_text(value) if isinstance(value, str) else value)
+    return words.rename(columns=spreadsheet_text).to_csv(index=False, lineterminator="\n")
 
 
 def to_markdown(table: Table) -> str:

@@ -110,7 +110,7 @@ def _line(study: Study, row: str, names: Mapping[str, Any]) -> dict[str, str]:
     own = study.comparisons[study.comparisons["method"] == row]
     if own.empty:
         return line | {VERDICT: "baseline" if row in {*study.references.values()} else ""}
-    gain, price = _gains(study, own).iloc[0], own[own["price"]].iloc[0]
+    gain, price = gains(study, own).iloc[0], own[own["price"]].iloc[0]
     reference = study.references[row]
     line[f"vs {study.baseline}"] = signed(metric, gain["difference"])
     line["95 % interval"] = interval_text(metric, gain["ci95_low"], gain["ci95_high"])
@@ -132,7 +132,7 @@ def _word(text: str) -> str:
     return text.upper() if text in ("better", "worse") else text
 
 
-def _gains(study: Study, found: Any) -> Any:
+def gains(study: Study, found: Any) -> Any:
     """The comparisons in what a method is judged by."""
     name = ("worst", "test", study.accuracy)
     return found[found["name"].map(name.__eq__) & ~found["price"]]
@@ -142,8 +142,8 @@ def _bars(study: Study, rows: Sequence[str]) -> list[str]:
     """ "···│·──●──···": the 95 % interval of each row around its difference (●) and 0 (│)."""
     if study.comparisons.empty:
         return [""] * len(rows)
-    gains = _gains(study, study.comparisons).set_index("method")
-    ends = gains[["ci95_low", "difference", "ci95_high"]].T.ffill().bfill().T.astype(float)
+    found = gains(study, study.comparisons).set_index("method")
+    ends = found[["ci95_low", "difference", "ci95_high"]].T.ffill().bfill().T.astype(float)
     low, high = min(0.0, ends.min(axis=None)), max(0.0, ends.max(axis=None))
     places = (BAR - 1) * (ends - low) / (high - low or 1.0)
     zero, bars = round((BAR - 1) * -low / (high - low or 1.0)), []
@@ -229,7 +229,7 @@ def verdicts(study: Study) -> dict[str, str]:
     metric = study.metrics[study.accuracy]
     by_word: dict[str, list[str]] = {word: [] for word in statistics.VERDICTS}
     if len(study.comparisons):
-        for one in _gains(study, study.comparisons).itertuples():
+        for one in gains(study, study.comparisons).itertuples():
             gain = f"{signed(metric, one.difference)} {one.unit}".strip()
             by_word[one.verdict].append(f"{one.method} ({gain}, n = {one.n})")
     return {word: some_text(names) for word, names in by_word.items()}

@@ -241,11 +241,13 @@ def write_report(
     experiment: str | None = None,
     *,
     draw: bool = True,
+    width: str | None = None,
     **options: object,
 ) -> Report:
     """Writes `<out>/README.md`, `<out>/index.html` and, for each data set, `<out>/<data>/` with the
     tables, the values of every run and, with `draw`, every figure that the runs allow. Each file is
-    replaced whole; nothing else in `out` is touched. `options` are `make_report`'s.
+    replaced whole; nothing else in `out` is touched. `width`: "column" or "text" of a paper, None:
+    that of a page. `options` are `make_report`'s.
 
     Several folders of runs, as of two people, make one report.
 
@@ -258,7 +260,8 @@ def write_report(
     for one in report.sections:
         folder = out / one.study.folder
         written += _write_tables(folder, one.csv, one.texts)
-        sections.append(replace(one, figures=_draw(one.study, folder, written) if draw else []))
+        drawn = _draw(one.study, folder, written, width) if draw else []
+        sections.append(replace(one, figures=drawn))
     for _, folder_name, table in report.leave_one_out:
         texts = {"table.md": [table], "table.tex": [table]}
         written += _write_tables(out / folder_name, {"table.csv": table.raw}, texts)
@@ -277,13 +280,13 @@ def _write_tables(folder: Path, csv: dict[str, Frame], texts: dict[str, list[Tab
     return found
 
 
-def _draw(study: Study, folder: Path, written: list[Path]) -> list["Drawing"]:
+def _draw(study: Study, folder: Path, written: list[Path], width: str | None) -> list["Drawing"]:
     """Draws and writes one figure after the other, so that few are in memory at once; adds their
     files to `written`."""
     from robustmd.report import figures  # noqa: PLC0415 - loads matplotlib
 
     drawn = []
-    for made in figures.draw_all(study):
+    for made in figures.draw_all(study, width):
         for kind in ("png", "pdf"):
             content = figures.image_bytes(made.figure, kind)
             written.append(write(folder / f"{made.name}.{kind}", content))

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from inside import assert_inside
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from robustmd.report.figures import draw_all, figure_style, sweeps
+from robustmd.report.figures import HUES, contrast, draw_all, figure_style, row_styles, shades
+from robustmd.report.summary import sweeps
 
 CURVE = [{"a": 2.0, "b": 3.0}, {"a": 1.5, "b": 1.0}]
 SECONDS = {"training": 10.0, "adversary": 1.0, "data": 2.0, "measurement": 3.0, "total": 14.5}
@@ -55,7 +57,7 @@ def test_a_measurement_without_all_domains_is_left_out(outputs, first_line):
 def test_a_broken_weights_file_leaves_the_rest(outputs, drawn_of):
     path = outputs.run(curve=CURVE)
     (path / "weights.csv").write_text("no table", "utf-8")
-    assert set(drawn_of()) == {"worst_case_training_loss", "discrepancy"}
+    assert set(drawn_of()) == {"worst_case_training_loss", "domain_accuracy", "discrepancy"}
 
 
 def test_a_line_is_of_the_iterations_that_all_seeds_have(outputs, first_line):
@@ -89,6 +91,27 @@ def test_individuals_and_mixtures_apart_and_together(outputs, drawn_of):
     assert len(looks) == 3, "told apart without colour"
 
 
+def test_black_and_dashed_is_the_baselines_alone(outputs, study_of):
+    outputs.run("even")
+    for lam in (0.1, 1.0, 10.0):
+        outputs.run("opt", settings={"lam": lam}, folder=f"{lam}")
+    even, *of_opt = row_styles(study_of()).values()
+    assert (even["color"], even["linestyle"]) == ("#000000", "--")
+    assert [one["color"] for one in of_opt] == shades(HUES[0], 3)
+    levels = [contrast(np.array(to_rgb(one["color"]))) for one in of_opt]
+    assert 3 <= levels[0] < levels[1] < levels[2]
+    assert "--" not in [one["linestyle"] for one in of_opt]
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.25), ("text", 6.75)])
+def test_for_a_paper_figures_are_as_wide_as_its_text(outputs, study_of, width, inches):
+    many(outputs, ["even", "opt"], ["mnist", "svhn"], 2)
+    for one in draw_all(study_of(), width):
+        assert one.figure.get_figwidth() == inches
+        assert {text.get_fontsize() for text in one.figure.findobj(Text)} == {7.5}
+        assert_apart(one)
+
+
 def test_sweeps_of_lambda_are_named_by_what_else_differs(outputs, study_of):
     for lam in (0.1, 1.0):
         for c in ("auto", "centred"):
@@ -102,8 +125,8 @@ def test_of_many_rows_even_and_the_best_are_drawn(outputs, drawn_of):
     for i in range(20):
         outputs.run(f"m{i:02d}", train={"a": (1.0 + i, 50.0), "b": (0.5, 50.0)})
     drawn = drawn_of()["worst_case_training_loss"]
-    assert len(drawn.figure.axes[0].lines) == 14
-    assert "14 of 21 rows are drawn" in drawn.caption
+    assert len(drawn.figure.axes[0].lines) == 6
+    assert "6 of 21 rows are drawn" in drawn.caption
 
 
 def many(outputs, methods, domains, seeds=1):
@@ -149,7 +172,7 @@ def test_no_text_lies_on_another_or_is_cut_off(outputs, tree, drawn_of):
 
 EVERY = {
     3: "worst_case_training_loss paired_differences static_front discrepancy "
-    "best_and_worst_training_loss weights drift lambda_worst running_time",
+    "best_and_worst_training_loss weights lambda_worst domain_accuracy running_time",
     2: "static_front",
     9: "weights discrepancy static_front",
 }

@@ -5,6 +5,7 @@ from conftest import summary_text
 from hypothesis import given
 from hypothesis import strategies as st
 
+import robustmd
 from robustmd.errors import printable
 from robustmd.report.figures import wrapped
 from robustmd.report.render import latex, markdown
@@ -76,3 +77,24 @@ def test_names_of_a_stranger_are_escaped_in_every_file_of_a_report(outputs, writ
     assert r"a\&b\_\textless{}i\textgreater{} $^\dagger$ &" in shown["table.tex"]
     assert "<i>" not in shown["index.html"]
     assert "a&b_<i> †" in shown["terminal"]
+
+
+def test_a_spreadsheet_runs_no_name(outputs, written):
+    named = {"=cmd|' /C calc'!A0": (0.5, 80.0), "+1": (0.4, 82.0), "@SUM(A1)": (0.3, 84.0)}
+    outputs.run("even", train=named)
+    for path in written().files:
+        if path.suffix == ".csv":
+            cells = path.read_text("utf-8").replace("\n", ",").split(",")
+            assert not [one for one in cells if one.strip('"').startswith(("=", "+", "@"))], path
+
+
+def test_a_run_is_drawn_whatever_its_domains_are_called(outputs):
+    named = {"$$": (0.5, 80.0), "_name": (0.4, 82.0), "$\\frac$": (0.3, 84.0)}
+    path = outputs.run("even", train=named, curve=[dict.fromkeys(named, 1.0)])
+    figure = robustmd.load_run(path).plot()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "$$",
+        " _name",
+        "$\\frac$",
+    ]
+    assert figure._repr_png_().startswith(b"\x89PNG")
