@@ -21,7 +21,7 @@ from robustmd.config.settings import Config
 from robustmd.errors import UserError
 from robustmd.extras import install, required
 from robustmd.registry import BACKBONES, DATA
-from robustmd.sweeping.slots import available_gib, cores
+from robustmd.sweep.places import available_gib, cores
 from robustmd.training.environment import choose_device, version
 from robustmd.training.run import run
 
@@ -117,7 +117,7 @@ def _files(config: Config) -> Iterator[Finding]:
             found = f"lacks {', '.join(lacking)}" if lacking else "there"
             yield Finding(f"data={name}", found, f"robustmd data {name}" * bool(lacking))
     for name, schema in BACKBONES.items():
-        option = schema()
+        option = schema.model_construct()  # unchecked: a library may not be there
         if getattr(option, "weights", "none") != "none" and hasattr(option, "published"):
             file = option.published()
             is_there = file.path.is_file()

@@ -41,9 +41,17 @@ class Settings(BaseModel):
     A wrong type, a value outside a key's range and an unknown key are refused.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, coerce_numbers_to_str=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _numbers_as_text(cls, value: Any, key_: ValidationInfo) -> Any:
+        """A name or path of digits alone comes as a number."""
+        kind = cls.model_fields[str(key_.field_name)].annotation
+        if kind == list[str] and isinstance(value, list):
+            return [str(one) if type(one) in (int, float) else one for one in value]
+        is_text = kind in (str, str | None) and type(value) in (int, float)
+        return str(value) if is_text else value
 
     @field_validator("*")
     @classmethod
@@ -173,7 +181,7 @@ Function = TypeVar("Function", bound=Callable[[Any, Any], Any])
 Changing = TypeVar("Changing", bound=Callable[..., Any])
 
 
-class Registry(Mapping[str, "type[Settings]"]):
+class Registry(Mapping[str, "type[Any]"]):
     """The options of one group, {name: class}; those with an `order` first, then by name.
 
     Args:
@@ -201,12 +209,13 @@ class Registry(Mapping[str, "type[Settings]"]):
                 )
             if not callable(getattr(schema, self._needs, None)):
                 raise UserError(f"{what}: the class lacks the method {self._needs}")
+            keys: Mapping[str, Any] = schema.__pydantic_fields__
             bases: tuple[type[Settings], ...] = (schema,)
             if not issubclass(schema, self.base):
                 bases = (schema, self.base)
-                for taken in schema.model_fields.keys() & self.base.model_fields.keys():
+                for taken in keys.keys() & self.base.model_fields.keys():
                     raise UserError(f"{what}: every {self.group} has the key {taken}; rename yours")
-            for own, item in schema.model_fields.items():
+            for own, item in keys.items():
                 if not _can_be_written(item.annotation):
                     raise UserError(f"{what}: the key {own} must be {WRITTEN}")
             option = create_model(
@@ -236,7 +245,7 @@ class Registry(Mapping[str, "type[Settings]"]):
         """Those that a user may name; FROM_PYTHON is `robustmd.train`'s to name."""
         return [name for name in self if name != FROM_PYTHON]
 
-    def __getitem__(self, name: str) -> type[Settings]:
+    def __getitem__(self, name: str) -> type[Any]:
         return self._options[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -319,7 +328,7 @@ def method(
         fair: whether the fair protocol compares it.
         baseline: its turn among the methods that a report compares the others with: the first that
             was run is taken; with a key `prior`, where that is null. None: it is not one of them.
-        look: number of its colour, dashes and marker in figures, see report/style.py; None: free.
+        look: number of its colour, dashes and marker in figures, see report/figures.py; None: free.
         order: its place in tables; None: after those that have one, by name.
     """
     return METHODS.register(

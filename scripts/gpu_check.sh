@@ -14,14 +14,11 @@ fi
   echo "gpu_check: torch finds no CUDA device here" >&2
   exit 2
 }
-# The package is run from the checkout, where conf/ stands beside it and not in it, and the sweeper
-# not where Hydra looks for it.
+# The package is run from the checkout, where conf/ stands beside it and not in it.
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 cp -r robustmd "$here/robustmd"
 cp -r conf "$here/robustmd/conf"
-mkdir "$here/hydra_plugins"
-cp -r robustmd/sweeping/plugins "$here/hydra_plugins/robustmd"
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONSAFEPATH=1 # the checkout, where the tests lie, must not come before it
 status=0

@@ -1,6 +1,7 @@
 """The door: what registers, and what is refused in one line."""
 
 import dataclasses
+import datetime
 import sys
 
 import pytest
@@ -17,7 +18,7 @@ from robustmd.config.plugins import (
 )
 from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
-from robustmd.registry import METHODS, Registry
+from robustmd.registry import METHODS, Method, Registry
 from robustmd.sweep.draws import drawn_rows
 
 OWN = """
@@ -36,7 +37,7 @@ class Tilt(robustmd.Settings):
 
 @pytest.fixture
 def registry():
-    return Registry("method", "build", learns=True)
+    return Registry("method", Method, "build", learns=True)
 
 
 @pytest.fixture
@@ -63,19 +64,8 @@ def test_a_class_becomes_an_option_with_typed_keys(registry):
     assert registry.flag("theirs", "learns")
 
 
-def test_a_dataclass_keeps_its_fields(registry):
-    @registry.register("mine")
-    @dataclasses.dataclass
-    class Mine(robustmd.Settings):
-        size: float = robustmd.key(2.0, POSITIVE)
-        names: list = dataclasses.field(default_factory=list)
-
-        def build(self, facts):
-            return self.size
-
-    assert dataclasses.asdict(Mine()) == {"name": "mine", "size": 2.0, "names": []}
-    (size,) = (item for item in dataclasses.fields(Mine) if item.name == "size")
-    assert size.metadata["allowed"] is POSITIVE
+class Dated(Builds):
+    day: datetime.date | None = None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +74,9 @@ def test_a_dataclass_keeps_its_fields(registry):
         ("no name", Builds, "letters, digits and underscores"),
         ("there", Builds, "has that name"),
         ("mine", dict, "must derive from robustmd.Settings"),
+        ("mine", dataclasses.make_dataclass("Data", []), "must derive from robustmd.Settings"),
         ("mine", robustmd.Settings, "lacks the method build"),
+        ("mine", Dated, "the key day must be a number, a truth value, text"),
     ],
 )
 def test_what_cannot_be_an_option_is_refused_in_a_line(registry, name, schema, words):

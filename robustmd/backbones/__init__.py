@@ -11,7 +11,7 @@ from pydantic import Field
 
 from robustmd.backbones import library, small  # noqa: F401 - their models register themselves
 from robustmd.errors import UserError, first_line
-from robustmd.registry import BACKBONES, BackboneFacts, Settings, backbone, key
+from robustmd.registry import BACKBONES, Backbone, BackboneFacts, backbone, key
 
 if TYPE_CHECKING:
     from torch import nn
@@ -20,7 +20,7 @@ UNUSUAL_SIZE = 7919  # a number of classes that is no other size in a model
 
 
 @backbone("from_python")
-class FromPython(Settings):
+class FromPython(Backbone):
     """`robustmd.train(model=…)`: `given` is that module, or what makes it; it is no setting."""
 
     object: str = key("", help="the class or function, and a digest of all that it holds")

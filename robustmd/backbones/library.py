@@ -18,7 +18,7 @@ from robustmd.config.paths import names_weights, whole
 from robustmd.config.ranges import PUBLISHED_WEIGHTS, RGB, WEIGHTS, key
 from robustmd.errors import UserError, first_line
 from robustmd.extras import install, required
-from robustmd.registry import BackboneFacts, Settings, backbone
+from robustmd.registry import Backbone, BackboneFacts, backbone
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +48,7 @@ class Published:
     sha256_start: str = ""
 
 
-class Pretrained(Settings):
+class Pretrained(Backbone):
     """A backbone that may start from weights."""
 
     weights: str = key("none", PUBLISHED_WEIGHTS, "what it starts from")

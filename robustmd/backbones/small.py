@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from robustmd.config.ranges import COUNT_OR_ZERO, POSITIVE
-from robustmd.registry import BackboneFacts, Settings, backbone, key
+from robustmd.registry import Backbone, BackboneFacts, backbone, key
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,7 +17,7 @@ CONVNET_STRIDES = (2, 2, 2, 1)
 
 
 @backbone("alexnet", head="classifier", smallest=32, order=0)
-class AlexNet(Settings):
+class AlexNet(Backbone):
     """AlexNet's convolutions for small images (Krizhevsky et al. 2012, as in torchvision).
 
     Convolutions and channels are torchvision's. Ours, to fit 32 px: an 11×11 stem with stride 4 and
@@ -54,7 +54,7 @@ class AlexNet(Settings):
 
 
 @backbone("convnet", head="classifier", smallest=8, order=0.5)
-class ConvNet(Settings):
+class ConvNet(Backbone):
     """Four 3×3 convolutions with batch norm, of 12, 24, 48 and 48 channels: it learns within a few
     hundred iterations of one CPU core."""
 

@@ -92,7 +92,8 @@ def _sweep(sweep: Sequence[Job], typed: Sequence[str], flags: set[str]) -> int:
     )
 
     launcher = launcher_of(typed)
-    check_launcher(launcher)
+    if "--list" not in flags:
+        check_launcher(launcher)
     config = _check_all(sweep, is_listing="--list" in flags)
     if config is None or "--list" in flags:
         return 0 if config else 2

@@ -74,7 +74,8 @@ def _made(schema: type[Any], values: Any, prefix: str, where: str = "") -> Any:
         inner = of.model_fields[name.rpartition(".")[2]].annotation
         if not (isinstance(inner, type) and issubclass(inner, Settings)):
             break  # of a list's element, say
-        of, name, value = inner, f"{name}.{part}", value.get(part)
+        of, name = inner, f"{name}.{part}"
+        value = value.get(part) if isinstance(value, Mapping) else value
     if unknown:
         raise UserError(unknown_key(prefix + name, _names(schema, prefix), where))
     item = of.model_fields[name.rpartition(".")[2]]

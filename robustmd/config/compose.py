@@ -27,7 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 from robustmd.config.plugins import conf_folders, config_folder
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top, defaults_of
 from robustmd.errors import UserError, printable
-from robustmd.registry import FROM_PYTHON
+from robustmd.registry import FROM_PYTHON, Settings
 
 SWEEP = "sweep"  # the key of an experiment that says which runs it has; see sweep/rows.py
 HYDRAS = ("launcher", "searchpath", "sweep.dir", "job.env_set")  # its keys that do something here
@@ -163,7 +163,7 @@ def loader() -> ConfigLoaderImpl:
             store.store(group=group, name=name, node={"name": name}, provider="robustmd")
     path = create_config_search_path("pkg://robustmd.conf")
     if folder := config_folder():
-        path.append("robustmd", f"file://{folder.absolute()}")
+        path.prepend("robustmd", f"file://{folder.absolute()}", anchor="schema")
     return ConfigLoaderImpl(config_search_path=path)
 
 
@@ -191,8 +191,8 @@ def _resolved(config: dict[str, Any]) -> dict[str, Any]:
     """The same with every reference (`${…}`) filled in. Raises UserError: it leads nowhere."""
     known: dict[str, Any] = {name: defaults_of(schema) for name, schema in SECTIONS.items()}
     for group, registered in OPTIONS.items():
-        name = config.get(group, {}).get("name")
-        known[group] = defaults_of(registered[name]) if name in registered else {}
+        option: type[Settings] | None = registered.get(config.get(group, {}).get("name"))
+        known[group] = defaults_of(option) if option else {}
     whole: DictConfig = OmegaConf.merge(defaults_of(Top) | known, config)  # type: ignore[assignment]
     try:
         return OmegaConf.to_container(whole, resolve=True)  # type: ignore[return-value]

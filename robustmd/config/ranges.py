@@ -148,7 +148,7 @@ def key(
         place: the value says where the data lies, which is not what it is: the data's fingerprint
             stands for it in a run's identity.
     """
-    facts = {"allowed": allowed, "tune": tune, "per_domain": per_domain, "place": place}
+    facts: Any = {"allowed": allowed, "tune": tune, "per_domain": per_domain, "place": place}
     return Field(default, description=help, json_schema_extra=facts)
 
 

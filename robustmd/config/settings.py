@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import SerializeAsAny
-
 import robustmd.augmentations
 import robustmd.backbones
 import robustmd.domains.digits_mini
@@ -41,7 +39,7 @@ from robustmd.config.ranges import (
     one_of,
 )
 from robustmd.errors import UserError
-from robustmd.registry import BACKBONES, DATA, METHODS, Backbone, Data, Method, Registry, Settings
+from robustmd.registry import BACKBONES, DATA, METHODS, Registry, Settings
 
 MOMENTUM = 0.9
 # torch.optim's, in small letters, each with the key that is its own
@@ -179,9 +177,9 @@ class Top(Settings):
 class Config(Top):
     """The whole of a run's settings; `data`, `backbone`, `method` are one option each."""
 
-    data: SerializeAsAny[Data]
-    backbone: SerializeAsAny[Backbone]
-    method: SerializeAsAny[Method]
+    data: Any
+    backbone: Any
+    method: Any
     training: Training
     evaluation: Evaluation
     runtime: Runtime

@@ -22,7 +22,7 @@ from PIL import Image
 from robustmd.domains.domain_set import Domain, DomainSet
 from robustmd.domains.store import Block, Notes, open_store, stamp_of
 from robustmd.errors import UserError, first_line, printable
-from robustmd.registry import DataFacts, Settings, data, key
+from robustmd.registry import Data, DataFacts, Settings, data, key
 from robustmd.runs.files import hex_digest
 
 BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
@@ -58,7 +58,7 @@ class Svhn(Settings):
 
 
 @data("digits", order=1)
-class Digits(Settings):
+class Digits(Data):
     """MNIST against SVHN."""
 
     svhn: Svhn = Svhn()

@@ -35,7 +35,7 @@ from PIL import Image, ImageDraw, ImageFont
 from robustmd.domains.digits import CLASSES, SIDE
 from robustmd.domains.domain_set import Domain, DomainSet
 from robustmd.domains.store import Block, Notes, open_store
-from robustmd.registry import DataFacts, Settings, data
+from robustmd.registry import Data, DataFacts, data
 
 SEED = 2019  # fixed: it belongs to the data set, not to the run
 SHUFFLE, DRAWN_STREAMS = 0, {"train": 1, "test": 2}  # independent streams under that seed
@@ -75,7 +75,7 @@ class Style:
     noise: tuple[float, float] = (2.0, 25.0)
 
 
-class Shipped(Settings):
+class Shipped(Data):
     """The handwritten digits and a domain of `drawn` ones.
 
     counts: of its training and its test split, each a multiple of 10

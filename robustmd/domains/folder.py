@@ -32,7 +32,7 @@ from robustmd.domains.domain_set import (
 )
 from robustmd.domains.store import Block, Notes, Store, open_store, stamp_of
 from robustmd.errors import Say, UserError, listed, printable
-from robustmd.registry import DataFacts, Settings, data, key
+from robustmd.registry import Data, DataFacts, data, key
 
 COLUMNS = Allowed(
     "a list of the manifest's columns, as [label,place]",
@@ -71,7 +71,7 @@ def load(cache_dir: Path, say: Say = lambda line: None, **settings: Any) -> Doma
 
 
 @data("folder", page="own_data", order=6)
-class Folder(Settings):
+class Folder(Data):
     """Your own domains: folders of class folders, or a manifest."""
 
     root: str | None = key(None, help="the folder that holds DOMAIN/CLASS/IMAGE", place=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from robustmd.errors import UserError
-from robustmd.registry import DataFacts, Settings, data, key
+from robustmd.registry import Data, DataFacts, data, key
 
 if TYPE_CHECKING:
     from robustmd.domains.domain_set import DomainSet
 
 
 @data("from_python")
-class FromPython(Settings):
+class FromPython(Data):
     """The domains of `robustmd.train(domains=…)`: `given` to one run's settings, no setting."""
 
     fingerprint: str = key("", help="of the domains")

@@ -17,7 +17,7 @@ from robustmd.domains.digits import fetching
 from robustmd.domains.domain_set import DomainSet, Views
 from robustmd.domains.folder import SUFFIXES, File, domain_of, given_splits, prepare
 from robustmd.errors import UserError, listed, printable, readable
-from robustmd.registry import DataFacts, Settings, data, key
+from robustmd.registry import Data, DataFacts, data, key
 
 BYTES = 811_092_049  # Oxford-IIIT Pet; ImageNet is not fetched
 ROTATIONS = tuple(f"rotate_{degrees}" for degrees in range(45, 360, 45))
@@ -70,7 +70,7 @@ BREEDS: Mapping[str, str] = {
 
 
 @data("pets", page="pets", order=4)
-class Pets(Settings):
+class Pets(Data):
     """ImageNet against Oxford-IIIT Pet: photos of 24 breeds, of which the model sees a crop.
 
     VGG's training images count tenfold (`EXPANSION`), as the paper expands them; nothing is stored

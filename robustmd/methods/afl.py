@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import POSITIVE, log
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("afl", averages=True, look=10, order=10)
-class Afl(Settings):
+class Afl(Method):
     """Mohri et al. (2019): projected ascent without a regularizer, averaged iterates."""
 
     eta: float = key(

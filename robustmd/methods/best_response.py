@@ -7,11 +7,11 @@ from typing import Any
 from robustmd import adversary
 from robustmd.config.ranges import COST, COUNT, DISTRIBUTION, POSITIVE, log, one_of
 from robustmd.methods.checks import refuse_unread
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("best_response", look=6, order=7)
-class BestResponse(Settings):
+class BestResponse(Method):
     """Theorem 4: the exact best response to the full-data losses."""
 
     regularizer: str = key("l2", one_of("none", "l2", "kl", "ot"), "D")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION, SHARE_OR_ALL, uniform
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("cvar", look=12, order=12)
-class Cvar(Settings):
+class Cvar(Method):
     """The mean loss of the worst share of the domains."""
 
     alpha: float = key(

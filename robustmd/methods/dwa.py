@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import COUNT, POSITIVE, log
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("dwa", look=19, order=19)
-class Dwa(Settings):
+class Dwa(Method):
     """Liu, Johns and Davison (2019): more weight where the loss falls slower."""
 
     temperature: float = key(2.0, POSITIVE, "T; larger is closer to even", tune=log(0.1, 10))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from robustmd import adversary
-from robustmd.registry import MethodFacts, Settings, method
+from robustmd.registry import Method, MethodFacts, method
 
 
 @method("erm", learns=False, baseline=2, look=8, order=8)
-class Erm(Settings):
+class Erm(Method):
     """Fixed weights: the domains' shares of the training examples."""
 
     def build(self, facts: MethodFacts) -> adversary.Adversary:

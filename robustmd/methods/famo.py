@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import NOT_NEGATIVE, POSITIVE, log
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("famo", look=20, order=20)
-class Famo(Settings):
+class Famo(Method):
     """Liu et al. (2023): all losses fall at one rate."""
 
     eta: float = key(0.025, POSITIVE, "Adam's step of the logits ξ", tune=log(0.0025, 0.25))

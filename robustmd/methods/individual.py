@@ -7,11 +7,11 @@ from unicodedata import normalize
 
 from robustmd import adversary
 from robustmd.errors import UserError, listed
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("individual", learns=False, fair=False, baseline=3, order=0)
-class Individual(Settings):
+class Individual(Method):
     """Individual_k: trained on one domain and measured on all."""
 
     domain: int | str = key(

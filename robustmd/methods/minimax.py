@@ -5,11 +5,11 @@ from __future__ import annotations
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION, POSITIVE, choice, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("minimax", averages=True, look=5, order=6)
-class Minimax(Settings):
+class Minimax(Method):
     """Alg. 1: multiplicative weights without a regularizer; averaged iterates."""
 
     step: str = key(

@@ -7,11 +7,11 @@ from typing import Any
 from robustmd import adversary
 from robustmd.config.ranges import CONSTANT_OF_STEP, DISTRIBUTION, POSITIVE, log, one_of
 from robustmd.methods.checks import refuse_unread, refuse_unsized
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("opt", look=1, order=3)
-class Opt(Settings):
+class Opt(Method):
     """Mixture-Opt: Alg. 2 with the L2 regularizer."""
 
     lam: float = key(

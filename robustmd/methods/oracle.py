@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import COUNT, DISTRIBUTION, POSITIVE, log
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("oracle", look=2, order=2)
-class Oracle(Settings):
+class Oracle(Method):
     """Mixture-Oracle: Chen et al. (2017) as the paper runs it, in rounds of fixed weights."""
 
     every: int = key(100, COUNT, "iterations a round")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION
 from robustmd.errors import UserError
-from robustmd.registry import FinishedRuns, MethodFacts, Settings, key, method
+from robustmd.registry import FinishedRuns, Method, MethodFacts, key, method
 
 
 @method("retrain", learns=False, fair=False, look=17, order=17)
-class Retrain(Settings):
+class Retrain(Method):
     """Fixed weights: those that another run had on average."""
 
     run: str | None = key(None, help="a folder of finished runs of one configuration: their p̄")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import DISTRIBUTION, NUMBER, log
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("term", look=11, order=11)
-class Term(Settings):
+class Term(Method):
     """Li et al. (2021): tilted losses."""
 
     t: float = key(

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from robustmd import adversary
 from robustmd.config.ranges import COUNT, choice
 from robustmd.errors import UserError, listed
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("topk", look=13, order=13)
-class Topk(Settings):
+class Topk(Method):
     """The mean of the k largest losses."""
 
     k: int = key(

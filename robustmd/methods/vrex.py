@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from robustmd import adversary
 from robustmd.config.ranges import NOT_NEGATIVE, log
-from robustmd.registry import MethodFacts, Settings, key, method
+from robustmd.registry import Method, MethodFacts, key, method
 
 
 @method("vrex", look=16, order=16)
-class Vrex(Settings):
+class Vrex(Method):
     """Krueger et al. (2021): the mean and the variance of the losses."""
 
     beta: float = key(

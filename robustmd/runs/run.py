@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from robustmd.errors import listed, printable
-from robustmd.methods.individual import Individual
 from robustmd.metrics import worst
 from robustmd.registry import METRICS
 from robustmd.runs.untrusted import Unreadable
@@ -136,7 +135,7 @@ class Run:
     @property
     def domain(self) -> str | None:
         """The one domain an individual model was trained on; None for a mixture."""
-        domain = self.config["method"].get("domain") if self.method == Individual.name else None
+        domain = self.config["method"].get("domain") if self.method == "individual" else None
         if isinstance(domain, int) and 0 <= domain < len(self.measured):
             return self.measured[domain]
         return None if domain is None else str(domain)

@@ -18,7 +18,6 @@ from robustmd.config.paths import whole
 from robustmd.config.ranges import DISTRIBUTION
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
-from robustmd.methods.individual import Individual
 from robustmd.runs import files
 from robustmd.runs.reader import collect
 from robustmd.runs.rerun import command, hydra_value
@@ -48,7 +47,7 @@ class FinishedRuns:
         above, of whatever seed, learning rate, momentum and weight decay: all runs of `regret` play
         the same game.
         """
-        folder = Path(self.config.paths.outputs) / self.config.data.name / Individual.name
+        folder = Path(self.config.paths.outputs) / self.config.data.name / "individual"
         fingerprint = self.domains.fingerprint
         wanted = _protocol(self.config.model_dump(), fingerprint)
         losses: dict[str, list[float]] = {name: [] for name in self.trained}
@@ -109,7 +108,7 @@ def _protocol(config: Mapping[str, Any], fingerprint: str) -> Any:
 def _individual_command(overrides: Sequence[str], missing: Sequence[str]) -> str:
     kept = [o for o in overrides if not o.lstrip("+").startswith(("method", "experiment"))]
     names = ",".join(map(hydra_value, missing))
-    return command(["-m", f"method={Individual.name}", f"method.domain={names}", *kept])
+    return command(["-m", "method=individual", f"method.domain={names}", *kept])
 
 
 def _runs_of_one_configuration(path: Path) -> list[Run]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -80,7 +80,8 @@ def make_plan(
     processes = Processes.here()
     device = processes.device(choose_device(config.runtime.device))
     precision = set_up(config.runtime, device)
-    config = replace(config, runtime=replace(config.runtime, precision=precision))
+    runtime = config.runtime.model_copy(update={"precision": precision})
+    config = config.model_copy(update={"runtime": runtime})
     weights = find_weights(config.backbone)
     domains = load_domains(config, say)
     index = getattr(config.method, "domain", None)
@@ -89,7 +90,7 @@ def make_plan(
     domains = with_test_notes(domains, trained, say)
     _check_validation(config, domains, unseen)
     method, note = config.method.filled(FinishedRuns(config, domains, trained, overrides))
-    config = replace(config, method=method)
+    config = config.model_copy(update={"method": method})
     name = getattr(method, "domain", None)
     if index is not None and normalize("NFC", str(index)) != name:
         say(f"method.domain={index}: no domain is called so; by index it is {name}")

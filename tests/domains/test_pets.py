@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +143,7 @@ def test_what_is_the_same_run():
     config = composed("data=pets")
 
     def identity(**changes: object) -> str:
-        changed = replace(config, data=Pets(**changes))  # type: ignore[arg-type]
+        changed = config.model_copy(update={"data": Pets(**changes)})  # type: ignore[arg-type]
         return str(canonical(number_changing(changed.model_dump())))
 
     assert identity() == identity(crop=224) != identity(crop=200)
