@@ -160,6 +160,7 @@ def test_a_mistake_is_one_line_and_code_2_and_leaves_nothing(
 
 
 SWEEPS = {
+    "rows: []\nhydra:\n  sweeper: {rows: []}": "hydra.sweeper is no more; write sweep:",
     "rows: 5": "sweep.rows=5: must be a list of {key: value}",
     "rows: [[method]]": "must be a list of {key: value}",
     "params: 7": "sweep.params=7: must be {key: values}",

@@ -166,3 +166,9 @@ def test_tables_of_digits_share_their_runs_with_the_sweep_of_lambda():
         return {config_hash(number_changing(one.model_dump())) for one in jobs(name, "seed=0")}
 
     assert len(hashes("digits_table") & hashes("lambda_l2")) == 1
+
+
+def test_a_study_of_methods_alone_takes_any_methods():
+    chosen = jobs("leave_one_out", "data=typed_turned", "method=groupdro,vrex", "seed=0")
+    assert {one.method.name for one in chosen} == {"groupdro", "vrex"}
+    assert len({tuple(one.data.unseen) for one in chosen}) == 6

@@ -39,7 +39,8 @@ def imports_of_experiments(arguments: Sequence[str]) -> list[str]:
     """Those of an experiment in a config directory of the user's, which `train` alone takes.
 
     Hydra can compose an experiment with `override /method: mine` only if it knows of `mine`, so
-    the file's own `imports` are read before. What cannot be read is Hydra's to say.
+    the file's own `imports` are read before. What cannot be read is Hydra's to say. Raises
+    UserError: it names a sweep as they were named before.
     """
     chosen = [text for text in arguments if text.startswith("experiment=")]
     names = [name for text in chosen for name in text.partition("=")[2].split(",")]
@@ -53,8 +54,15 @@ def imports_of_experiments(arguments: Sequence[str]) -> list[str]:
 
             with contextlib.suppress(yaml.YAMLError, ValueError):
                 found = yaml.safe_load(path.read_text("utf-8"))
-                imports = found.get("imports") if isinstance(found, dict) else None
+                if not isinstance(found, dict):
+                    continue
+                imports = found.get("imports")
                 modules += map(str, imports if isinstance(imports, list) else [])
+                if "sweeper" in (found.get("hydra") or {}):
+                    raise UserError(
+                        f"{path}: hydra.sweeper is no more; write sweep: {{rows: …, params: …}} at "
+                        "the top of the file, without hydra: and mode:"
+                    )
     return modules
 
 

@@ -16,7 +16,7 @@ from robustmd.domains.digits import Digits, Svhn
 @pytest.fixture
 def load(small_data, facts):
     def go(extra=False, verify=False, **how):
-        return Digits(svhn=Svhn(extra), verify=verify).load(facts(**how))
+        return Digits(svhn=Svhn(extra=extra), verify=verify).load(facts(**how))
 
     return go
 
