@@ -46,11 +46,13 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _numbers_as_text(cls, value: Any, key_: ValidationInfo) -> Any:
-        """A name or path of digits alone comes as a number."""
+        """A name or path of digits alone comes as a number, and from Python a path as a Path."""
         kind = cls.model_fields[str(key_.field_name)].annotation
         if kind == list[str] and isinstance(value, list):
             return [str(one) if type(one) in (int, float) else one for one in value]
-        is_text = kind in (str, str | None) and type(value) in (int, float)
+        is_text = kind in (str, str | None) and (
+            type(value) in (int, float) or isinstance(value, Path)
+        )
         return str(value) if is_text else value
 
     @field_validator("*")

@@ -69,7 +69,7 @@ def config_hash(identity: Mapping[str, Any]) -> str:
 def run_folder(outputs: Path, identity: Mapping[str, Any], seed: int) -> Path:
     """`<outputs>/<data>/<method>/<8 hex>/seed=<n>`; of a model from Python `<class>_<8 hex>`."""
     data, method = identity["data"]["name"], identity["method"]["name"]
-    made_by, sign, _ = identity["backbone"].get("object", "").rpartition("_")
+    made_by, sign, _ = identity.get("backbone", {}).get("object", "").rpartition("_")
     return outputs / data / method / f"{made_by}{sign}{config_hash(identity)}" / f"seed={seed}"
 
 

@@ -82,7 +82,7 @@ class Pets(Data):
     crop: int | None = key(None, IMAGE_SIDE, "pixels that the model sees; null: size·224/256")
     skip_unreadable: bool = key(False, help="leave out what cannot be read, with a note")
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, _: object) -> None:
         """The order of `classes` means nothing; a crop that is left out is 224 of 256 pixels."""
         self.classes = sorted(set(self.classes))
         if self.crop is None:

@@ -1,7 +1,6 @@
 """docs/own_data.md: its Python runs, its manifest and its table are what the code takes."""
 
 import ast
-import dataclasses
 import re
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def test_its_manifest_is_read(tmp_path):
 
 @pytest.mark.parametrize("key", ["test_share", "split_seed", "validation", "unseen"])
 def test_its_defaults_are_the_schemas(key):
-    default = dataclasses.asdict(Folder())[key]
+    default = Folder().model_dump()[key]
     row = re.search(rf"^\| `data.{key}` \| `?(\S+?)`? \|", PAGE, re.MULTILINE)
     assert row is not None
     assert row[1] == (str(default) if default != 0 else "0")
@@ -51,4 +50,4 @@ def test_its_defaults_are_the_schemas(key):
 def test_all_its_keys_exist():
     keys = set(re.findall(r"data\.(\w+)(?==|`)", PAGE))
     assert {"root", "manifest", "outside", "skip_unreadable", "unseen"} <= keys
-    assert keys <= {field.name for field in dataclasses.fields(Folder)}
+    assert keys <= Folder.model_fields.keys()

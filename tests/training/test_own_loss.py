@@ -137,7 +137,7 @@ def test_the_report_speaks_of_the_loss_in_its_unit_and_of_no_accuracy(
     text = (tmp_path / "report" / "README.md").read_text("utf-8")
     section, _, other = text.partition("## depths (tags)")
     assert "depths (huber): losses are mean huber in m. Mean ±" in section
-    assert "Worst test loss against even:" in section
+    assert r"| method | worst test loss \[m\] | vs even |" in section
     assert "in m per update" in section
     assert "depths (tags): losses are mean tags in nats a tag." in other
     folder = tmp_path / "report" / "depths-huber"
