@@ -18,6 +18,7 @@ from rich.console import Console
 
 from robustmd.config.check import make_config
 from robustmd.config.settings import Config
+from robustmd.console import make_console
 from robustmd.errors import UserError
 from robustmd.extras import install, required
 from robustmd.registry import BACKBONES, DATA
@@ -41,6 +42,21 @@ class Finding(NamedTuple):
     found: str
     mend: str = ""
     is_off: bool = False
+
+
+def doctor(overrides: Sequence[str]) -> int:
+    """Print what was found, each with what mends it. Returns 1 where something is off. Raises
+    UserError."""
+    console, found = make_console(), list(findings(overrides))
+    width = max(len(one.what) for one in found)
+    for one in found:  # no table: it would break a command or an address that is to be copied
+        mark = "!" if one.is_off else " "
+        console.print(f"{mark}  {one.what:<{width}}  {one.found}", soft_wrap=True)
+        if one.mend:
+            console.print(f"   {'':<{width}}  → {one.mend}", soft_wrap=True)
+    off = [one.what for one in found if one.is_off]
+    console.print(f"off: {', '.join(off)}" if off else "all is here that a run needs")
+    return 1 if off else 0
 
 
 def findings(overrides: Sequence[str]) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +25,12 @@ from filelock import FileLock
 from packaging.requirements import Requirement
 
 from robustmd.config.identity import flattened
-from robustmd.errors import UserError, first_line
+from robustmd.errors import UserError, first_line, printable
 from robustmd.extras import install, required
 from robustmd.metrics import MEASURED, worst
 from robustmd.registry import METRICS, checked
 from robustmd.runs import files
-from robustmd.runs.reader import judge
+from robustmd.runs.reader import collect, judge
 from robustmd.runs.run import unseen_domains
 from robustmd.runs.untrusted import Missing, read_record, read_table
 from robustmd.runs.writer import RunDirectory
@@ -376,3 +377,22 @@ class WandB:
         if mode and not is_known:
             raise UserError("WANDB_MODE=online: nobody has logged in; do so with `wandb login`")
         return "online" if is_known else "offline"
+
+
+def track(outputs: Path, to: str, model: bool) -> int:
+    """`robustmd track`: send every finished run to the trackers `to`, with commas between. Returns
+    0, or 1 where a run could not be sent. Raises UserError."""
+    names = to.split(",")
+    check_trackers(names)
+    found, failed = collect(outputs), 0
+    for run, name in ((run, name) for run in found.runs for name in names):
+        try:
+            send(RunDirectory(run.path), name, model=model)
+        except Exception as error:
+            failed += 1
+            words = f"{run.place}: {name}: {type(error).__name__}: {error}"
+            print(f"robustmd: {printable(words)}", file=sys.stderr)  # noqa: T201
+    left_out = sum(problem.scope == "run" for problem in found.problems)
+    sent = len(found.runs) * len(names) - failed
+    print(f"{sent} sent, {failed} failed; {left_out} runs left out: not finished, or unsound")  # noqa: T201
+    return 1 if failed else 0

@@ -279,3 +279,10 @@ def _read(paths: Sequence[str | Path], size: int) -> np.ndarray:
             raise UserError(f"{path}: cannot be read ({image})")
         found.append(image)
     return np.stack(found) if found else np.empty((0, size, size, 3), np.uint8)
+
+
+def export_run(path: Path, kind: Literal["onnx", "torch-export"], out: Path | None) -> int:
+    """`robustmd export`: write the run's model to a file and say where. Raises UserError."""
+    written = load_run(path).export(kind, out)
+    print(f"written: {written}; it gives the model's logits")  # noqa: T201
+    return 0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from robustmd import cli
 from robustmd.adversary import TopK
-from robustmd.commands import train
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -78,7 +78,7 @@ def test_domains_from_tensors_by_name_and_in_python(example, tmp_path, monkeypat
     settings = ["backbone.width=0.1", "training.iterations=2", "training.batch_size=6"]
     run = example("own_domains").main(*settings)
     assert run.summary["domains"] == ["bright", "dark"]
-    assert train.main(["imports=[own_domains]", "data=shades", "method=opt", *settings]) == 0
+    assert cli.main(["train", "imports=[own_domains]", "data=shades", "method=opt", *settings]) == 0
     assert "worst" in capsys.readouterr().out
 
 

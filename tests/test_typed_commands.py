@@ -13,7 +13,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -184,7 +184,7 @@ def test_it_runs(
     TYPED.add(typed)
     try:
         code = cli.main(typed)
-    except SystemExit as end:  # argparse's
+    except SystemExit as end:  # of --help
         code = end.code
     said = capsys.readouterr().err
     for mark in MARK.findall(command.said):
@@ -208,7 +208,7 @@ def test_the_others_are_started_somewhere_or_marked(command: Command) -> None:
         assert "/" not in command.typed or Path(command.typed.split()[1]).stem in started
     name, *arguments = command.typed.split()
     if name == "robustmd":
-        import_module(f"robustmd.commands.{arguments[0]}").parser().parse_args(arguments[1:])
+        cli.parser_of(arguments[0]).parse_args(arguments[1:])
     assert script or places or MARK.search(command.said)
 
 

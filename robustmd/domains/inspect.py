@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import textwrap
 import warnings
 from collections import Counter
@@ -17,14 +18,74 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from robustmd.config.check import check_taken, make_config
 from robustmd.config.keys import described
+from robustmd.config.loading import load_domains, with_test_notes
+from robustmd.console import make_console
 from robustmd.domains.domain_set import SPLITS, Domain, DomainSet, Split, Views, size_in_words
+from robustmd.domains.store import check_store
 from robustmd.errors import UserError, listed, printable
 from robustmd.registry import DATA
+from robustmd.runs.files import write_atomically
+
+CHANGEABLE = ("data", "paths", "seed")  # what can change what is loaded
+PIPED_WIDTH = 120  # letters to a line where no terminal says how many
+FORMS = {".png": "png", ".pdf": "pdf"}
 
 MOST_PAIRS = 20  # of splits that share images, in a printed list
 MOST_ROWS, MOST_CLASSES, MOST_COLUMNS = 40, 24, 10  # of a picture of examples
 SIDE, GAP = 64, 3  # of an example and between two, in pixels
+
+
+def show_data(words: Sequence[str], picture: Path | None, check: bool) -> int:
+    """`robustmd data`: load the data set that `words` names, as `train` would, and print it.
+
+    Raises:
+        UserError: the words name none, it cannot be loaded, or the picture cannot be written.
+    """
+    name = words[0] if words and "=" not in words[0] else None
+    overrides = list(words[0 if name is None else 1 :])
+    check_taken(overrides, CHANGEABLE, "data")
+    for override in overrides:
+        if override.startswith("data="):
+            raise UserError(f"{override}: name the data set without data=, as robustmd data digits")
+    _check_picture(picture)
+    if name is None and (picture or check):
+        flag = "--check" if check else f"--show {picture}"
+        raise UserError(f"{flag}: say of which data set, as robustmd data digits {flag}")
+    config = make_config(overrides if name is None else [f"data={name}", *overrides])
+    console = make_console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    if name is None:
+        list_data_sets(config.paths.folder("data"), console)
+        return 0
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True)
+
+    domains = load_domains(config, say)
+    seen = [domain for domain in domains.names if domain not in config.data.unseen]
+    domains = with_test_notes(domains, seen, say)
+    print_data_set(domains, config.data.unseen, console)
+    if check:
+        if folder := prepared_folder(domains):
+            check_store(folder)
+        say("Checked: all prepared arrays are what they were prepared as")
+    if picture:
+        form = FORMS[picture.suffix.lower()]
+        try:
+            write_atomically(picture, lambda stream: draw_examples(domains, stream, form))
+        except OSError as error:
+            reason = error.strerror or error
+            raise UserError(f"--show {picture}: cannot be written ({reason})") from None
+        say(f"examples drawn to {picture}")
+    return 0
+
+
+def _check_picture(picture: Path | None) -> None:
+    if picture and picture.suffix.lower() not in FORMS:
+        raise UserError(f"--show {picture}: must end in {' or '.join(FORMS)}")
+    if picture and not picture.absolute().parent.is_dir():
+        raise UserError(f"--show {picture}: there is no folder {picture.parent}")
 
 
 def list_data_sets(data_dir: Path, console: Console) -> None:

@@ -1,6 +1,7 @@
 """From a folder of runs to a folder with tables, figures and pages, and to a terminal."""
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from robustmd.console import make_console
 from robustmd.errors import UserError, printable
+from robustmd.metrics import BestBy
 from robustmd.report import fair, front, render, summary, tables
 from robustmd.report.numbers import Rule, Study, studies
 from robustmd.report.summary import Summary, summarize
@@ -353,3 +355,37 @@ def _show_block(console: Console, title: str, table: Table) -> None:
     console.print(render.to_terminal(table, console.width))
     _print(console, filter(None, [table.caption]), "dim")
     console.print()
+
+
+def report(
+    outputs: Sequence[Path],
+    out: Path,
+    data: str | None,
+    experiment: str | None,
+    select: str,
+    best_by: str,
+    spread: str,
+    baseline: str | None,
+    columns: Sequence[str],
+    width: str | None,
+    draw: bool,
+) -> int:
+    """`robustmd report`: write the report and print its summary. Raises UserError."""
+    try:
+        rule = Rule(select, BestBy.of(best_by))
+    except ValueError as error:
+        raise UserError(f"--best-by {best_by}: {error}") from None
+    written = write_report(
+        outputs,
+        out,
+        data,
+        experiment,
+        draw=draw,
+        width=width,
+        rule=rule,
+        spread=spread,
+        baseline=baseline,
+        columns=columns,
+    )
+    show(written, sys.stdout)
+    return 0

@@ -7,8 +7,9 @@ import gzip
 import json
 import re
 import shutil
+import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
@@ -16,13 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from robustmd.config.identity import NUMBER_CHANGING, canonical, flattened
-from robustmd.errors import UserError
+from robustmd.errors import UserError, printable
 from robustmd.metrics import worst
-from robustmd.runs import files, lock
+from robustmd.runs import files, lock, rerun
 from robustmd.runs.reader import Records, collect, judge, root_of, status_of
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
 from robustmd.runs.untrusted import Missing, Unreadable, read_bytes, read_table
 
+COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
+UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 GROWING = (files.SUMMARY, files.METRICS, files.WEIGHTS, files.ENVIRONMENT)
 
 
@@ -190,7 +193,7 @@ RECORDS = (files.CONFIG, files.SUMMARY, files.ENVIRONMENT)
 TABLES = (files.METRICS, files.WEIGHTS, files.MEASURES)
 
 
-def publish(outputs: Path, to: Path) -> tuple[int, int]:
+def publish_records(outputs: Path, to: Path) -> tuple[int, int]:
     """Copy the records of every finished run below `outputs` to the same place below `to`, its
     tables packed with gzip, without the machine's folders: the same bytes whenever it is done.
     Returns how many runs, and how many bytes. Raises UserError: no finished run is there; OSError.
@@ -229,3 +232,98 @@ def _placeless(name: str, content: bytes) -> bytes:
         environment["overrides"] = [one for one in typed if not one.startswith("paths.")]
         return (json.dumps(environment, indent=2, ensure_ascii=False) + "\n").encode()
     return content
+
+
+def runs(
+    outputs: Path, failed: bool, rerun_command: bool, clean: bool, publish: Path | None, yes: bool
+) -> int:
+    """`robustmd runs`: list, print commands, clean or publish. Returns 0, or 1 where a command is
+    not known or a run could not be removed. Raises UserError."""
+    if publish is not None:
+        count, size = publish_records(outputs, publish)
+        _say(f"{publish}: records of {count} finished runs, {size / 1e6:.2f} MB")
+        return 0
+    every = list_runs(outputs)
+    unfinished = [one for one in every if not one.is_over]
+    if clean:
+        return _clean(unfinished, outputs.resolve(), yes)
+    shown = unfinished if failed else every
+    if rerun_command:
+        return _print_commands(shown)
+    _print_list(shown, outputs.resolve())
+    counts = Counter(one.status for one in every)
+    words = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    _say(f"{len(every)} runs: {words}" if every else f"{outputs}: no runs in it")
+    return 0
+
+
+def _print_list(runs: Sequence[Listed], root: Path) -> None:
+    if not runs:
+        return
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    for found, difference in zip(runs, differences(runs), strict=True):
+        done = "" if found.done is None else f"{found.done}/{found.total}"
+        loss = "" if found.worst_loss is None else f"{found.worst_loss:.4f}"
+        place = str(found.path.relative_to(root)) if found.path != root else "."
+        shown = (place, found.status, done, loss, _duration(found.age), difference)
+        rows.append(tuple(map(printable, shown)))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
+    for number, row in enumerate(rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        _say("  ".join([*cells, row[-1]]).rstrip())
+        one = runs[number - 1]
+        if number > 0 and one.message:
+            _say(f"    {one.message}")
+
+
+def _duration(seconds: float) -> str:
+    size, unit = next((pair for pair in UNITS if seconds >= pair[0]), UNITS[-1])
+    return f"{int(seconds / size)} {unit}"
+
+
+def _print_commands(runs: Sequence[Listed]) -> int:
+    unknown = 0
+    for one in runs:
+        try:
+            arguments = rerun.overrides(
+                one.config, one.environment, outputs=rerun.tree_of(one.path)
+            )
+        except (Unreadable, IndexError) as reason:
+            unknown += 1
+            _complain(f"{one.path}: left out: {reason if one.config else one.message}")
+        else:
+            _say(rerun.command(arguments))
+    return 1 if unknown else 0
+
+
+def _clean(runs: Sequence[Listed], root: Path, sure: bool) -> int:
+    if not runs:
+        _say("nothing to remove: no unfinished runs")
+        return 0
+    _print_list(runs, root)
+    if not sure and not _agreed(len(runs)):
+        _say("nothing removed")
+        return 0
+    failed = 0
+    for one in runs:
+        try:
+            remove(one.path, root)
+        except (UserError, OSError) as error:
+            failed += 1
+            _complain(str(error))
+    _say(f"{len(runs) - failed} runs removed")
+    return 1 if failed else 0
+
+
+def _agreed(count: int) -> bool:
+    if not sys.stdin.isatty():
+        raise UserError("--clean asks before it removes; where nobody can answer, add --yes")
+    return input(f"Remove these {count} runs for good? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _say(line: str) -> None:
+    print(printable(line))  # noqa: T201
+
+
+def _complain(line: str) -> None:
+    print(f"robustmd: {printable(line)}", file=sys.stderr)  # noqa: T201

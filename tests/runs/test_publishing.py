@@ -4,8 +4,7 @@ import gzip
 
 import pytest
 
-from robustmd.commands import runs
-from robustmd.errors import UserError
+from robustmd import cli
 from robustmd.report.write import write_report
 from robustmd.runs import untrusted
 from robustmd.runs.reader import collect
@@ -20,7 +19,7 @@ def published(outputs, tmp_path):
             (path / "checkpoints" / "final.pt").write_bytes(b"weights")
     outputs.run("opt", 3, extra={"status": "failed", "message": "no"}, folder="failed")
     to = tmp_path / "published"
-    assert runs.main([str(outputs.root), "--publish", str(to)]) == 0
+    assert cli.main(["runs", str(outputs.root), "--publish", str(to)]) == 0
     return to
 
 
@@ -50,7 +49,7 @@ def test_the_machines_folders_are_not_published(outputs, tmp_path):
     (run / "environment.json").write_text(
         '{"folder": "/home/me", "threads": 1, "overrides": ["paths.data=/home/me"]}'
     )
-    assert runs.main([str(outputs.root), "--publish", str(tmp_path / "published")]) == 0
+    assert cli.main(["runs", str(outputs.root), "--publish", str(tmp_path / "published")]) == 0
     kept = [path for path in (tmp_path / "published").rglob("*") if path.is_file()]
     assert not any(b"/home/me" in path.read_bytes() for path in kept)
     assert len(collect(tmp_path / "published").runs) == 1
@@ -58,14 +57,14 @@ def test_the_machines_folders_are_not_published(outputs, tmp_path):
 
 def test_copies_below_the_outputs_are_not_counted_again(outputs):
     outputs.run("even")
-    assert runs.main([str(outputs.root), "--publish", str(outputs.root / "published")]) == 0
+    assert cli.main(["runs", str(outputs.root), "--publish", str(outputs.root / "published")]) == 0
     assert len(collect(outputs.root).runs) == 1
     assert len(collect(outputs.root / "published").runs) == 1
 
 
 def test_they_are_the_same_bytes_whenever_they_are_made(outputs, published, capsys):
     before = {path: path.read_bytes() for path in published.rglob("*.*") if path.is_file()}
-    assert runs.main([str(outputs.root), "--publish", str(published)]) == 0
+    assert cli.main(["runs", str(outputs.root), "--publish", str(published)]) == 0
     assert {path: path.read_bytes() for path in before} == before
     assert "records of 6 finished runs, 0.0" in capsys.readouterr().out
 
@@ -89,8 +88,8 @@ def test_what_does_not_unpack_is_a_problem_and_no_more_is_unpacked_than_allowed(
     assert words in found.problems[0].reason
 
 
-def test_without_a_finished_run_there_is_nothing_to_publish(outputs, tmp_path):
+def test_without_a_finished_run_there_is_nothing_to_publish(outputs, tmp_path, capsys):
     outputs.run("opt", 3, extra={"status": "failed", "message": "no"})
-    with pytest.raises(UserError, match="no finished run"):
-        runs.main([str(outputs.root), "--publish", str(tmp_path / "to")])
+    assert cli.main(["runs", str(outputs.root), "--publish", str(tmp_path / "to")]) == 2
+    assert "no finished run" in capsys.readouterr().err
     assert not (tmp_path / "to").exists()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
-from robustmd.commands import make_parser
 from robustmd.config.check import Config, make_config, resolve, with_shorter_warmup
 from robustmd.config.compose import is_hydras
-from robustmd.config.explained import explain_all
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import domain_names
 from robustmd.console import make_console
@@ -21,70 +18,36 @@ from robustmd.sweep.jobs import Ended, Job, shown, train_one
 from robustmd.sweep.places import processes
 from robustmd.sweep.rows import jobs
 
-FLAGS = {
-    "-m --multirun": "train every combination of values with commas between, as seed=0,1,2",
-    "--list": "name the runs, train none",
-    "--cfg": "show the config of the run, train none",
-}
-KNOWN = ("-m", "--multirun", "--list", "--cfg", "job", "-h", "--help")
-EPILOG = """\
-examples:
-  robustmd train method=opt data=digits_mini method.lam=0.1
-  robustmd train -m method=even,opt seed=0,1,2
-  robustmd train experiment=demo
-  robustmd train method=opt --cfg job
-"""
 
-
-def parser() -> argparse.ArgumentParser:
-    """For --help and for shells."""
-    parser = make_parser("train", EPILOG, usage="robustmd train [-m] [key=value …] [flags]")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="all are listed below")
-    for flag, what in FLAGS.items():
-        parser.add_argument(*flag.split(), action="store_true", help=what)
-    parser.add_argument("--config-dir", metavar="DIR", help="options and experiments of your own")
-    return parser
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run `robustmd train`. Returns the exit code. Raises UserError."""
+def train(overrides: Sequence[str], multirun: bool, listing: bool, cfg: str | None) -> int:
+    """Run `robustmd train`; under torchrun in each of its processes. Returns the exit code. Raises
+    UserError."""
     if processes() == 1:
-        return _main(arguments)
+        return _train(overrides, multirun, listing, cfg)
     from robustmd.training.distributed import joined  # noqa: PLC0415 - torch, and only for torchrun
 
     with joined():
-        return _main(arguments)
+        return _train(overrides, multirun, listing, cfg)
 
 
-def _main(arguments: Sequence[str]) -> int:
-    flags = {text for text in arguments if text.startswith("-")}
-    for flag in flags - {*KNOWN}:
-        raise UserError(f"{flag}: no such flag; settings are key=value, flags -m, --list, --cfg")
-    typed = [text for text in arguments if text not in KNOWN]
-    if flags & {"-h", "--help"}:
-        parser().print_help()
-        explain_all(typed, make_console())
-        return 0
-    is_sweep = bool(flags & {"-m", "--multirun"})
-    if "--cfg" in flags:
-        if is_sweep:
+def _train(typed: Sequence[str], multirun: bool, listing: bool, cfg: str | None) -> int:
+    if cfg:
+        if multirun:
             raise UserError("--cfg: shows the config of one run; leave -m out")
-        print(yaml.safe_dump(make_config(_own(typed)).model_dump(), sort_keys=False), end="")  # noqa: T201
+        own = [text for text in typed if not is_hydras(text)]
+        print(yaml.safe_dump(make_config(own).model_dump(), sort_keys=False), end="")  # noqa: T201
         return 0
-    found = jobs(typed, is_sweep)
-    if found is None and "--list" in flags:
+    found = jobs(typed, multirun)
+    if found is not None:
+        sweep = [Job(i, len(found), one) for i, one in enumerate(found)]
+        return _sweep(sweep, typed, listing)
+    if listing:
         _print_listed(_checked(typed), typed)
         return 0
-    if found is None:
-        return train_one(typed, make_console(), []).exit_code
-    return _sweep([Job(i, len(found), one) for i, one in enumerate(found)], typed, flags)
+    return train_one(typed, make_console(), []).exit_code
 
 
-def _own(arguments: Sequence[str]) -> list[str]:
-    return [text for text in arguments if not is_hydras(text)]
-
-
-def _sweep(sweep: Sequence[Job], typed: Sequence[str], flags: set[str]) -> int:
+def _sweep(sweep: Sequence[Job], typed: Sequence[str], listing: bool) -> int:
     from robustmd.sweep.hydra_launchers import (  # noqa: PLC0415
         check_launcher,
         launch_elsewhere,
@@ -92,10 +55,10 @@ def _sweep(sweep: Sequence[Job], typed: Sequence[str], flags: set[str]) -> int:
     )
 
     launcher = launcher_of(typed)
-    if "--list" not in flags:
+    if not listing:
         check_launcher(launcher)
-    config = _check_all(sweep, is_listing="--list" in flags)
-    if config is None or "--list" in flags:
+    config = _check_all(sweep, listing)
+    if config is None or listing:
         return 0 if config else 2
     from robustmd.sweep.launch import launch, refuse_torchrun  # noqa: PLC0415 - torch
 
@@ -124,15 +87,15 @@ def _print_listed(config: Config, overrides: Sequence[str]) -> None:
     print(folder, " ".join(overrides))  # noqa: T201
 
 
-def _check_all(sweep: Sequence[Job], is_listing: bool) -> Config | None:
-    """Check every run, and list it where `is_listing`. Returns the config of one of them; None
+def _check_all(sweep: Sequence[Job], listing: bool) -> Config | None:
+    """Check every run, and list it where `listing`. Returns the config of one of them; None
     where some cannot be: each mistake is told once, with the first run that has it."""
     refused: dict[str, list[Job]] = {}
     config = None
     for job in sweep:
         try:
             config = _checked(job.overrides)
-            if is_listing:
+            if listing:
                 _print_listed(config, job.overrides)
         except UserError as error:
             refused.setdefault(str(error), []).append(job)

@@ -1,4 +1,4 @@
-"""What `robustmd explain` and `robustmd train --help` print of keys and options."""
+"""`robustmd explain`: what a key or an option means; `robustmd train --help` prints all keys."""
 
 from __future__ import annotations
 
@@ -10,8 +10,33 @@ from rich.table import Table
 from robustmd.config.check import make_config
 from robustmd.config.keys import Key, all_keys, described, keys_of, meant
 from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top
+from robustmd.console import make_console
 from robustmd.errors import UserError
 from robustmd.runs.rerun import hydra_value
+
+
+def explain(overrides: Sequence[str]) -> int:
+    """Print what a key or an option is, or every key. Raises UserError.
+
+    overrides: a key's or an option's name, if any, and settings as `train` takes them.
+    """
+    console = make_console()
+    topics = [word for word in overrides if "=" not in word]
+    settings = [word for word in overrides if "=" in word]
+    if len(topics) > 1:
+        raise UserError(f"{' '.join(topics)}: one key at a time")
+    topic = topics[0] if topics else ""
+    options = [(group, topic) for group in OPTIONS if topic in OPTIONS[group]]
+    if not topic and len(settings) == 1 and settings[0].partition("=")[0] in OPTIONS:
+        group, _, name = settings[0].partition("=")
+        options = [(group, name)]
+    for group, name in options:
+        explain_option(group, name, console)
+    if topic and not options:
+        explain_key(topic, settings, console)
+    elif not options:
+        explain_all(settings, console)
+    return 0
 
 
 def explain_all(overrides: Sequence[str], console: Console) -> None:
