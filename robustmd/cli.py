@@ -105,9 +105,12 @@ def _run(typed: Sequence[str]) -> int:
         more = plugins.imports_of_experiments(overrides) if name in ("train", "explain") else []
         plugins.load_plugins([*plugins.imports_of([*imports, *overrides]), *more])
         if given.pop("help", False):
+            from robustmd.config.explain import explain_all  # noqa: PLC0415 - torch
+
             parser.print_help()
-            name, given = "explain", {"overrides": overrides}
-        elif name in CHANGEABLE:
+            explain_all(overrides)
+            return 0
+        if name in CHANGEABLE:
             from robustmd.config.check import check_taken
 
             check_taken(overrides, CHANGEABLE[name], name)

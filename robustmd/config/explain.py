@@ -35,12 +35,13 @@ def explain(overrides: Sequence[str]) -> int:
     if topic and not options:
         explain_key(topic, settings, console)
     elif not options:
-        explain_all(settings, console)
+        explain_all(settings)
     return 0
 
 
-def explain_all(overrides: Sequence[str], console: Console) -> None:
+def explain_all(overrides: Sequence[str]) -> None:
     """Every key of the config that was typed: its value and what it means."""
+    console = make_console()
     config = make_config(overrides)
     values = dict(config.leaves())
     for title, keys in _groups(config):

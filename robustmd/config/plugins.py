@@ -79,30 +79,17 @@ def conf_folders() -> list[Path]:
 
 
 @contextlib.contextmanager
-def in_config_dir(arguments: Sequence[str]) -> Iterator[list[str]]:
-    """Takes `--config-dir DIR` out of a command's arguments. Within it DIR holds, also in processes
-    that are started there. Raises UserError: there is no such folder."""
-    words = iter(arguments)
-    kept, named = [], os.environ.get(CONFIG_DIR, "")
-    for word in words:
-        flag, sign, value = word.partition("=")
-        if flag in ("--config-dir", "-cd"):
-            named = value if sign else next(words, "")
-            if not Path(named).is_dir() or not named:
-                raise UserError(f"--config-dir {named}: there is no such folder")
-        else:
-            kept.append(word)
+def in_config_dir(named: str | None) -> Iterator[None]:
+    """Within it the folder that `--config-dir` names holds, also in processes that are started
+    there; None: the environment's. Raises UserError: there is no such folder."""
+    if named is not None and (not named or not Path(named).is_dir()):
+        raise UserError(f"--config-dir {named}: there is no such folder")
     before = os.environ.get(CONFIG_DIR, "")
-    os.environ[CONFIG_DIR] = named
+    os.environ[CONFIG_DIR] = before if named is None else named
     try:
-        yield kept
+        yield
     finally:
         os.environ[CONFIG_DIR] = before
-
-
-def without_imports(arguments: Sequence[str]) -> list[str]:
-    """The other arguments."""
-    return [text for text in arguments if not _IMPORTS.fullmatch(text)]
 
 
 def load_plugins(modules: Sequence[str]) -> None:
