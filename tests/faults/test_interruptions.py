@@ -13,7 +13,6 @@ from faults.outcomes import outcome_of
 from faults.tries import SETTINGS, copied, differences, notes_of, with_keys
 from tiny import signalled_at
 
-from robustmd.commands import train as command
 from robustmd.config.check import recorded_config
 from robustmd.runs import checkpoints
 from robustmd.runs.listing import list_runs
@@ -194,16 +193,9 @@ def test_a_reference_in_a_runs_config_stays_text(finished: Path, text: str) -> N
     assert recorded_config(config, ["data.size=48"]).data.root == f"/data/{text}"
 
 
-@pytest.mark.parametrize("has_temporary_folder", [True, False])
 def test_a_sweep_goes_on_and_names_the_directory_of_what_failed(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_temporary_folder: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not has_temporary_folder:
-
-        def refused(**_: object) -> None:
-            raise FileNotFoundError("No usable temporary directory found")
-
-        monkeypatch.setattr(command.tempfile, "TemporaryDirectory", refused)
     monkeypatch.chdir(tmp_path)
     code, out, err = outcome_of(["train", "-m", *SETTINGS, "training.learning_rate=1e6,0.01"])
     assert code == 1
