@@ -1,12 +1,10 @@
-"""Every file of conf/ composes, is typed, and is in range."""
+"""Every file of conf/ composes, and its values are in range."""
 
 import re
 from pathlib import Path
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_module
-from omegaconf import OmegaConf
 
 import robustmd
 from robustmd.config.check import make_config
@@ -21,14 +19,7 @@ FILES = sorted(path for path in CONF.glob("*/*.yaml") if path.parent.name not in
 def test_every_option_composes_and_is_in_range(path: Path) -> None:
     if path.stem == "timm":
         pytest.importorskip("timm")  # an extra
-    with initialize_config_module("robustmd.conf", version_base="1.3"):
-        composed = compose(
-            "config",
-            overrides=[f"{path.parent.name}={path.stem}"],
-            return_hydra_config=path.parent.name == "experiment",
-        )
-    OmegaConf.set_struct(composed, False)
-    composed.pop("hydra", None)
+    make_config([f"{path.parent.name}={path.stem}"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}={p.stem}")

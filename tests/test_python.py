@@ -281,7 +281,7 @@ def test_a_domain_set_is_trained_on_and_shows_itself(folder: Path) -> None:
     [
         (["-m", "seed=0,1"], {}, "-m: train.* makes one run"),
         (["experiment=demo"], {}, "makes one run"),
-        (["method.lam=0"], {}, "method.lam=0.0: must be a number > 0"),
+        (["method.lam=0"], {}, "method.lam=0: must be a number > 0"),
         (["data=digits"], {"domains": {}}, "data=… and domains= are both given"),
         ([], {"domains": {"a": (1, 2)}}, "domain a: 2 arrays given"),
         (["data=from_python"], {}, "its domains were made in Python"),
