@@ -105,7 +105,7 @@ def _run(typed: Sequence[str]) -> int:
         more = plugins.imports_of_experiments(overrides) if name in ("train", "explain") else []
         plugins.load_plugins([*plugins.imports_of([*imports, *overrides]), *more])
         if given.pop("help", False):
-            from robustmd.config.explain import explain_all  # noqa: PLC0415 - torch
+            from robustmd.config.explain import explain_all
 
             parser.print_help()
             explain_all(overrides)

@@ -9,13 +9,7 @@ import pytest
 import robustmd
 import robustmd.config.settings  # registers what is built in
 from robustmd import cli
-from robustmd.config.plugins import (
-    imports_of,
-    imports_of_experiments,
-    in_config_dir,
-    whose,
-    without_imports,
-)
+from robustmd.config.plugins import imports_of, imports_of_experiments, in_config_dir, whose
 from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
 from robustmd.registry import METHODS, Method, Registry
@@ -130,12 +124,11 @@ def test_no_list_names_a_method_that_is_taken_out(methods):
 def test_imports_are_found_wherever_they_are_given(tmp_path):
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "mine.yaml").write_text("imports: [four]\n")
-    typed = ["--config-dir", str(tmp_path), "experiment=mine", "imports=[one,'two']"]
-    with in_config_dir([*typed, "+imports=three"]) as given:
-        assert imports_of(given) == ["one", "two", "three"]
-        assert imports_of_experiments(given) == ["four"]
-        assert without_imports(given) == ["experiment=mine"]
-    assert imports_of_experiments(given) == []
+    typed = ["experiment=mine", "imports=[one,'two']", "+imports=three"]
+    assert imports_of(typed) == ["one", "two", "three"]
+    with in_config_dir(str(tmp_path)):
+        assert imports_of_experiments(typed) == ["four"]
+    assert imports_of_experiments(typed) == []
 
 
 def test_an_error_in_own_code_is_not_called_ours(tmp_path, monkeypatch):
