@@ -1,14 +1,15 @@
-"""What a run computes on: device, precision, memory; environment.json."""
+"""What a run computes on: device, precision, memory; what environment.json says of the machine."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from robustmd.config.settings import Runtime
 from robustmd.errors import UserError
 
 PACKAGES = ("torch", "torchvision", "numpy", "hydra-core", "omegaconf", "scipy", "pandas")
-TOO_LITTLE = ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc")
-# NumPy's and PyTorch's words
-BEYOND_64_BITS = ("array is too big", "iterator is too large", "Overflow when unpacking")
+TOO_LITTLE = (  # NumPy's and PyTorch's words; the last three for sizes beyond 64 bits
+    *("can't allocate memory", "not enough memory", "out of memory", "bad_alloc"),
+    *("array is too big", "iterator is too large", "Overflow when unpacking"),
+)
 
 
 def choose_device(name: str) -> torch.device:
@@ -38,25 +40,20 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def choose_precision(name: str, device: torch.device) -> str:
-    """`runtime.precision` as one of fp32, tf32, bf16: auto is bf16 on GPUs that have it, else fp32.
-    Raises UserError: the device has no such arithmetic."""
-    has_bf16 = device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False)
-    if name == "tf32" and device.type != "cuda":
-        raise UserError(f"runtime.precision=tf32: only CUDA has it, not {device}; fp32, bf16, auto")
-    if name == "bf16" and not has_bf16:
-        raise UserError(f"runtime.precision=bf16: {device} has none; allowed here: fp32, tf32")
-    if name != "auto":
-        return name
-    return "bf16" if device.type == "cuda" and has_bf16 else "fp32"
-
-
 def set_up(runtime: Runtime, device: torch.device) -> str:
-    """Let torch compute as `runtime` says, on the device. Returns the precision; with tf32 CUDA
-    rounds the factors of float32 products to 10 bits. Raises UserError: the device has it not."""
+    """Let torch compute as `runtime` says, on the device. Returns the precision: fp32, tf32 or
+    bf16; auto is bf16 on GPUs that have it, else fp32. With tf32 CUDA rounds the factors of float32
+    products to 10 bits. Raises UserError: the device has no such arithmetic."""
     if runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
-    precision = choose_precision(runtime.precision, device)
+    on_cuda, precision = device.type == "cuda", runtime.precision
+    has_bf16 = not on_cuda or torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision == "tf32" and not on_cuda:
+        raise UserError(f"runtime.precision=tf32: only CUDA has it, not {device}; fp32, bf16, auto")
+    if precision == "bf16" and not has_bf16:
+        raise UserError(f"runtime.precision=bf16: {device} has none; allowed here: fp32, tf32")
+    if precision == "auto":
+        precision = "bf16" if on_cuda and has_bf16 else "fp32"
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     if runtime.deterministic:
@@ -73,15 +70,14 @@ def memory_for(what: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
-            words in str(error) for words in (*TOO_LITTLE, *BEYOND_64_BITS)
-        ):
+        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        if is_memory or any(words in str(error) for words in TOO_LITTLE):
             raise UserError(f"too little memory for {what}") from None
         raise
 
 
 def describe(device: torch.device) -> dict[str, Any]:
-    """environment.json, but for what the run itself adds."""
+    """What of the machine and its software can change a run's bytes."""
     on_cuda = device.type == "cuda"
     return {
         "robustmd": robustmd.__version__,
@@ -114,15 +110,13 @@ def _cpu_name() -> str:
 
 @cache
 def _commit() -> dict[str, Any]:
-    """The commit of the checkout that the package runs from; empty where it is installed."""
+    """The commit of the checkout that the package runs from; null where it is installed."""
     root = Path(robustmd.__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return {"git_commit": None, "git_dirty": None}
-    try:
-        commit, changes = (
-            subprocess.check_output(["git", "-C", str(root), *asked], text=True, timeout=10)
-            for asked in (["rev-parse", "HEAD"], ["status", "--porcelain"])
-        )
-        return {"git_commit": commit.strip(), "git_dirty": bool(changes.strip())}
-    except (OSError, subprocess.SubprocessError):
-        return {"git_commit": None, "git_dirty": None}
+    commit = changes = None
+    if (root / ".git").exists():
+        git = ["git", "-C", str(root)]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            asked = partial(subprocess.check_output, text=True, timeout=10)
+            commit = asked([*git, "rev-parse", "HEAD"]).strip()
+            changes = bool(asked([*git, "status", "--porcelain"]).strip())
+    return {"git_commit": commit, "git_dirty": changes}

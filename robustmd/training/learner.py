@@ -65,19 +65,11 @@ class Learner(nn.Module):
         self.loss: Loss = LOSSES[training.loss].of
         if training.label_smoothing:
             self.loss = functools.partial(cross_entropy, smoothing=training.label_smoothing)
-        self.precision, self.entrance = config.runtime.precision, ""
+        self.entrance = ""  # the layers that examples go into, where they are features
 
     def entered(self, model: nn.Module) -> nn.Module:
-        """The part of the model that examples go into: its head, where they are features."""
-        return model.get_submodule(self.entrance) if self.entrance else model
-
-    def logits(self, images: Tensor, model: nn.Module | None = None) -> Tensor:
-        """float32 [n, C], of the model or of its average."""
-        return self.computed(self.entered(self.model if model is None else model), images)
-
-    def computed(self, part: nn.Module, images: Tensor) -> Tensor:
-        """What the part gives, in the run's precision, as float32."""
-        return computed(part, images, self.precision)
+        """The part of the model, or of its average, that examples go into."""
+        return model.get_submodule(self.entrance)
 
     def begin(self, iteration: int) -> None:
         """What the host does before an iteration: its learning rates, and W_t in the mean."""
@@ -106,22 +98,11 @@ class Learner(nn.Module):
         if self.regret is not None:
             self.regret.update(play)
 
-    def load_optimizer(self, state: Mapping[str, Any]) -> None:
-        """Its state; what the settings say, as learning rates, is not taken from there."""
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state["state"], "param_groups": groups})
-
-    def trained_numbers(self) -> int:
-        """How many numbers training changes."""
-        return sum(p.numel() for p in self.model.parameters() if p.requires_grad)
-
 
 def computed(model: nn.Module, images: Tensor, precision: str) -> Tensor:
     """What the model gives, float32 [n, C]. Weights stay float32: with bf16 autocast rounds them
     for each product."""
-    if precision != "bf16":
-        return model(images).float()  # type: ignore[no-any-return]
-    with torch.autocast(images.device.type, torch.bfloat16):
+    with torch.autocast(images.device.type, torch.bfloat16, enabled=precision == "bf16"):
         return model(images).float()  # type: ignore[no-any-return]
 
 
@@ -134,7 +115,7 @@ def build_optimizer(
     It is fused where torch has it so. On CUDA it reads η and counts steps on the device, so that a
     graph can hold it. Raises UserError: no parameter trains.
     """
-    kinds = {name.lower(): one for name, one in vars(torch.optim).items() if isinstance(one, type)}
+    kinds = {name.lower(): k for name, k in vars(torch.optim).items() if isinstance(k, type)}
     kind, own = kinds[training.optimizer], OPTIMIZERS[training.optimizer]
     on_cuda, accepted = device.type == "cuda", inspect.signature(kind).parameters
     options: dict[str, Any] = {}

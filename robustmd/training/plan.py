@@ -13,7 +13,7 @@ import torch
 
 from robustmd.backbones.weights import WeightsFile, find_weights
 from robustmd.config import settings
-from robustmd.config.check import resolve
+from robustmd.config.check import resolve, with_shorter_warmup
 from robustmd.config.identity import canonical, config_hash, identity_of, run_folder
 from robustmd.config.loading import load_domains, with_test_notes
 from robustmd.config.plugins import described
@@ -22,11 +22,10 @@ from robustmd.errors import UserError, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, METRICS
 from robustmd.runs import files
-from robustmd.runs.reader import STATUSES, judge
-from robustmd.runs.untrusted import Unreadable, read_record
+from robustmd.runs.reader import STATUSES, Records, judge
 from robustmd.runs.writer import ReadDirectory, RunDirectory
 from robustmd.training.distributed import Processes
-from robustmd.training.environment import choose_device, set_up
+from robustmd.training.environment import choose_device, describe, set_up
 from robustmd.training.finished_runs import FinishedRuns
 
 READ = {"data_fingerprint": "read other data", "weights_sha256": "began with other weights"}
@@ -60,9 +59,9 @@ class Plan:
     processes: Processes
 
     @property
-    def sizes(self) -> list[int]:
-        """n_k, [K]: images that domain k trains on, each once however many variants are seen."""
-        return [self.domains[name].train.stored for name in self.trained]
+    def identity(self) -> dict[str, Any]:
+        """All that decides the run's numbers; its hash names the folder."""
+        return identity_of(self.plain, self.read)
 
 
 def make_plan(
@@ -77,6 +76,7 @@ def make_plan(
         UserError: the settings do not go with the data or the device; a run whose numbers are
             needed is missing; the outputs folder leads elsewhere.
     """
+    config, shorter = with_shorter_warmup(config, overrides)
     processes = Processes.here()
     device = processes.device(choose_device(config.runtime.device))
     precision = set_up(config.runtime, device)
@@ -86,10 +86,9 @@ def make_plan(
     domains = load_domains(config, say)
     index = getattr(config.method, "domain", None)
     config, trained, unseen, drawn = resolve(config, domains.names)
-    _check_targets(config, domains)
+    check_domains(config, domains, unseen)
     domains = with_test_notes(domains, trained, say)
-    _check_validation(config, domains, unseen)
-    method, note = config.method.filled(FinishedRuns(config, domains, trained, overrides))
+    method, taken = config.method.filled(FinishedRuns(config, domains, trained, overrides))
     config = config.model_copy(update={"method": method})
     name = getattr(method, "domain", None)
     if index is not None and normalize("NFC", str(index)) != name:
@@ -102,39 +101,34 @@ def make_plan(
     plain = config.model_dump()
     sha256 = weights.sha256 if weights else None
     read = {"data_fingerprint": domains.fingerprint, "weights_sha256": sha256}
-    directory = _directory(config, plain, read, processes)
-    notes = tuple(filter(None, (note, alone)))
-    plan = Plan(
-        config, plain, domains, device, weights, trained, unseen, drawn, read, directory, notes,
-        processes,
-    )  # fmt: skip
-    if processes.size > 1:
-        _check_processes(plan)
-    return plan
-
-
-def _directory(
-    config: settings.Config, plain: Mapping[str, Any], read: Mapping[str, Any], group: Processes
-) -> RunDirectory:
     outputs = Path(config.paths.outputs)
     folder = run_folder(outputs, identity_of(plain, read), config.seed)
     # The user's own folder may be a link; one below it leads to where nobody asked to write.
     if folder.resolve() != outputs.resolve() / folder.relative_to(outputs):
         raise UserError(f"{folder}: a symbolic link below {outputs} leads elsewhere; remove it")
-    if not group.is_first:
-        return ReadDirectory(folder)
-    return RunDirectory(folder, further=bool(config.evaluation.metrics))
+    kind = RunDirectory if processes.is_first else ReadDirectory
+    directory = kind(folder, further=bool(config.evaluation.metrics))
+    notes = tuple(note for note in (shorter, taken, alone) if note)
+    plan = Plan(
+        config, plain, domains, device, weights, trained, unseen, drawn, read, directory, notes,
+        processes,
+    )  # fmt: skip
+    if processes.size > 1:
+        check_processes(plan)
+    return plan
 
 
-def _check_targets(config: settings.Config, domains: DomainSet) -> None:
-    """Raises UserError for a loss, a metric or an augmentation of another kind of data."""
+def check_domains(config: settings.Config, domains: DomainSet, unseen: Sequence[str]) -> None:
+    """Raises UserError for a loss, a metric or an augmentation of another kind of data, or where
+    something is chosen by validation sets that are not there."""
+    training, evaluation = config.training, config.evaluation
     here = "numbers" if domains.are_numbers else "classes"
-    if domains.are_numbers and config.training.loss == "cross_entropy":
+    if domains.are_numbers and training.loss == "cross_entropy":
         raise UserError(
             f"training.loss=cross_entropy: is of classes, and data {domains.name} has numbers as "
             "labels; register a loss of your own (docs/own_code.md)"
         )
-    for name in config.evaluation.metrics:
+    for name in evaluation.metrics:
         if METRICS[name].targets != here:
             raise UserError(
                 f"evaluation.metrics=[{name}]: is of {METRICS[name].targets}, and the labels of "
@@ -145,29 +139,26 @@ def _check_targets(config: settings.Config, domains: DomainSet) -> None:
             f"data.augment={config.data.augment}: is of images, and data {domains.name} has "
             "features; leave it out"
         )
-
-
-def _check_validation(config: settings.Config, domains: DomainSet, unseen: Sequence[str]) -> None:
-    """Raises UserError where something is chosen by validation sets that are not there, or by a
-    metric that they do not have."""
-    evaluation, patience = config.evaluation, config.training.patience
-    asked = f"training.patience={patience}" if patience is not None else ""
     if evaluation.keep == "best_val":
         asked = "evaluation.keep=best_val"
-    lacking = [one.name for one in domains if one.val is None and one.name not in unseen]
-    if asked and lacking:
+    elif training.patience is not None:
+        asked = f"training.patience={training.patience}"
+    else:
+        return
+    lacking = [d.name for d in domains if d.val is None and d.name not in unseen]
+    if lacking:
         raise UserError(
             f"{asked}: needs a validation set in each domain, and there is none in "
             f"{listed(lacking)}; hold training images out with data.validation=0.1"
         )
-    if asked and domains.are_numbers and BestBy.of(evaluation.best_by).metric == "accuracy":
+    if domains.are_numbers and BestBy.of(evaluation.best_by).metric == "accuracy":
         raise UserError(
             f"evaluation.best_by={evaluation.best_by}: labels are numbers, which have no accuracy; "
             "choose by a loss, as worst_loss"
         )
 
 
-def _check_processes(plan: Plan) -> None:
+def check_processes(plan: Plan) -> None:
     """Raises UserError where several processes cannot train by that plan."""
     training, size = plan.config.training, plan.processes.size
     augmentation = AUGMENTATIONS.get(plan.config.data.augment)
@@ -180,8 +171,22 @@ def _check_processes(plan: Plan) -> None:
         refused = f"training.batch_size={training.batch_size}: must have an example for each"
     if refused:
         raise UserError(f"torchrun, {size} processes: {refused}")
-    identity = config_hash(identity_of(plan.plain, plan.read))
-    plan.processes.check_same(f"{identity} {plan.config.seed} {plan.read} {described(plan.config)}")
+    code = described(plan.config)
+    plan.processes.check_same(f"{config_hash(plan.identity)} {plan.config.seed} {plan.read} {code}")
+
+
+def environment_of(plan: Plan, overrides: Sequence[str]) -> dict[str, Any]:
+    """What environment.json holds: the machine, what was typed, the user's code, what was read."""
+    named = [text.partition("=")[2] for text in overrides if text.startswith("experiment=")]
+    return {
+        "overrides": list(overrides),
+        "folder": str(Path.cwd()),
+        **describe(plan.device),
+        **({"processes": plan.processes.size} if plan.processes.size > 1 else {}),
+        "experiment": named[0] if named else None,
+        "plugins": described(plan.config),
+        **plan.read,
+    }
 
 
 def is_finished(plan: Plan) -> bool:
@@ -193,51 +198,38 @@ def is_finished(plan: Plan) -> bool:
     path, config = plan.directory.path, plan.config
     if config.force or not any(os.path.lexists(path / name) for name in files.ALL - files.LOCKING):
         return False
+    records = Records.of(path)
+    status, damage = records.summary.get("status"), records.faults.get(files.SUMMARY, "")
+    if not damage and status not in STATUSES:
+        damage = "summary.json names no status"
+    elif status == "finished":
+        run, problems = judge(path, path, records)
+        lacking = [f for f in (files.WEIGHTS, files.FINAL_MODEL) if not (path / f).is_file()]
+        damage = problems[0].reason if run is None else records.faults.get(files.ENVIRONMENT, "")
+        damage = damage or "".join(f"{name} is missing" for name in lacking[:1])
+    elif not damage and records.faults:
+        return False  # it was ended as it began
+    is_same = records.config.get("seed") == config.seed
     try:
-        status = read_record(path / files.SUMMARY).get("status")
-        if status not in STATUSES:
-            raise Unreadable("summary.json names no status")
-        finished = status == "finished"
-        recorded, environment = _records(path, finished)
-        if not recorded or not environment:
-            return False  # it was ended as it began
-        is_same = recorded.get("seed") == config.seed and canonical(
-            identity_of(recorded, plan.read)
-        ) == canonical(identity_of(plan.plain, plan.read))
-    except (Unreadable, KeyError, TypeError, AttributeError) as damage:
-        words = damage if isinstance(damage, Unreadable) else "config.yaml lacks settings"
-        raise UserError(f"{path}: damaged: {words}; force=true trains it anew") from None
-    refused, changed = "", changed_code(plan)
-    if not is_same:
+        recorded = None if damage else canonical(identity_of(records.config, plan.read))
+    except (KeyError, TypeError, AttributeError):
+        damage = "config.yaml lacks settings"
+    if damage:
+        raise UserError(f"{path}: damaged: {damage}; force=true trains it anew")
+    refused, changed, environment = "", changed_code(plan), records.environment
+    if not is_same or recorded != canonical(plan.identity):
         refused = f"holds a run of other settings (see its config.yaml); {ELSE}"
     elif other := [key for key, now in plan.read.items() if environment.get(key) != now]:
-        key, did = other[0], READ[other[0]]
-        before, now = str(environment.get(key))[:12], str(plan.read[key])[:12]
-        refused = f"that run {did} ({key} {before}, now {now}); {ELSE}"
-    elif changed and not finished and config.resume:
+        before, now = str(environment.get(other[0]))[:12], str(plan.read[other[0]])[:12]
+        refused = f"that run {READ[other[0]]} ({other[0]} {before}, now {now}); {ELSE}"
+    elif changed and status != "finished" and config.resume:
         refused = (
             f"that run began with other code in {listed(changed)}; resume=false begins anew, "
             "paths.outputs=FOLDER elsewhere"
         )
     if refused:
         raise UserError(f"{path}: {refused}")
-    return finished
-
-
-def _records(path: Path, finished: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """config.yaml and environment.json; empty where an unfinished run has none that can be read.
-    Raises Unreadable: of a finished run something is damaged or missing."""
-    if not finished:
-        directory = RunDirectory(path)
-        found = (directory.record(name) or {} for name in (files.CONFIG, files.ENVIRONMENT))
-        return next(found), next(found)
-    run, problems = judge(path, path)
-    if run is None:
-        raise Unreadable(problems[0].reason)
-    for name in (files.WEIGHTS, files.FINAL_MODEL):
-        if not (path / name).is_file():
-            raise Unreadable(f"{name} is missing")
-    return run.config, read_record(path / files.ENVIRONMENT)
+    return status == "finished"
 
 
 def changed_code(plan: Plan) -> list[str]:

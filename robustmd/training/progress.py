@@ -1,4 +1,4 @@
-"""The person who waits for a run: what he sees of it, and the signals with which it is stopped."""
+"""A run under way: what its user sees of it, and the signals that stop it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from rich.text import Text
 from robustmd.errors import printable
 
 MOST = 4  # weights that are shown: with many domains all would not fit, and most are small
+BETWEEN, CELL_WIDTH = 0.2, 100  # seconds and letters, of a bar in a notebook
 # Ctrl-C, a scheduler's end, a closed terminal, two preemptions, a used-up limit of CPU time
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 PREEMPTIONS = ("SIGUSR1", "SIGUSR2")
-BETWEEN, CELL_WIDTH = 0.2, 100  # seconds and letters, of a bar in a notebook
 ONE_PRESS = 1.0  # seconds: a launcher may pass a Ctrl-C on that has come here already
+
+# --- the bar --------------------------------------------------------------------------------------
 
 
 class _Rate(ProgressColumn):
@@ -34,35 +36,11 @@ class _Rate(ProgressColumn):
         return Text(rate, style="progress.data.speed")
 
 
-class _Cell:
-    """A bar as text in the output of a notebook's cell, where it changes in place and stays.
-
-    rich's own needs ipywidgets there, and without them shows nothing.
-    """
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-        self._shown_at = -math.inf
-
-    def is_due(self) -> bool:
-        """Whether it was last shown long enough ago."""
-        return time.monotonic() - self._shown_at >= BETWEEN
-
-    def show(self, bar: Progress) -> None:
-        from IPython.display import display  # noqa: PLC0415 - is there where a notebook is
-
-        text = io.StringIO()
-        Console(file=text, width=CELL_WIDTH, force_jupyter=False, color_system=None).print(bar)
-        content = {"text/plain": text.getvalue().rstrip()}
-        if self._handle is None:
-            self._handle = display(content, raw=True, display_id=True)
-        else:
-            self._handle.update(content, raw=True)
-        self._shown_at = time.monotonic()
-
-
 class RunProgress:
     """A bar on a terminal or in a notebook, plain lines elsewhere; for use in a `with`.
+
+    In a notebook's cell the bar is text that changes in place and stays: rich's own needs
+    ipywidgets there, and without them shows nothing.
 
     Args:
         console: where to show it.
@@ -74,22 +52,20 @@ class RunProgress:
         self._console, self._iterations = console, iterations
         self._weights = self._worst = ""
         whole = Column(no_wrap=True)  # keeps its width on a narrow terminal
+        cut = Column(no_wrap=True, overflow="ellipsis")
         self._bar = Progress(
             TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=whole),
             BarColumn(bar_width=12),
             _Rate(table_column=whole.copy()),
             TimeRemainingColumn(compact=True, table_column=whole.copy()),
-            TextColumn(
-                "{task.description}",
-                markup=False,
-                table_column=Column(no_wrap=True, overflow="ellipsis"),
-            ),
+            TextColumn("{task.description}", markup=False, table_column=cut),
             console=console,
             transient=True,
             disable=not console.is_interactive or console.is_jupyter,
         )
-        self._cell = _Cell() if console.is_jupyter else None
         self._task = self._bar.add_task("", total=iterations, completed=done)
+        self._cell: Any = None  # a handle of the cell's output
+        self._shown_at = -math.inf
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -97,8 +73,7 @@ class RunProgress:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
-        if self._cell is not None:
-            self._cell.show(self._bar)
+        self._show_in_cell()
 
     def iterated(self, iteration: int, weights: Mapping[str, float]) -> None:
         """After a log interval: where the run is and its weights p, the largest of many."""
@@ -109,8 +84,8 @@ class RunProgress:
         self._weights = printable("p " + " ".join(shown))
         description = f"{self._weights}  {self._worst}"
         self._bar.update(self._task, completed=iteration, description=description)
-        if self._cell is not None and self._cell.is_due():
-            self._cell.show(self._bar)
+        if time.monotonic() - self._shown_at >= BETWEEN:
+            self._show_in_cell()
 
     def measured(self, iteration: int, worst_loss: float, worst_accuracy: float | None) -> str:
         """After a measurement: the worst domain's loss and accuracy (%; None: there is none) in
@@ -121,13 +96,31 @@ class RunProgress:
             f"iteration {iteration}/{self._iterations}: worst training loss "
             f"{worst_loss:.4f}{accuracy}  {self._weights}"
         )
-        if self._cell is None and not self._console.is_interactive:
+        if not self._console.is_interactive and not self._console.is_jupyter:
             self._console.print(f"  {line}", highlight=False, soft_wrap=True)
         return line
 
     def say(self, line: str) -> None:
         """A line of its own, above the bar."""
         self._console.print(f"  {line}", soft_wrap=True)
+
+    def _show_in_cell(self) -> None:
+        if not self._console.is_jupyter:
+            return
+        from IPython.display import display  # noqa: PLC0415 - is there where a notebook is
+
+        text = io.StringIO()
+        plain = Console(file=text, width=CELL_WIDTH, force_jupyter=False, color_system=None)
+        plain.print(self._bar)
+        content = {"text/plain": text.getvalue().rstrip()}
+        if self._cell is None:
+            self._cell = display(content, raw=True, display_id=True)
+        else:
+            self._cell.update(content, raw=True)
+        self._shown_at = time.monotonic()
+
+
+# --- signals --------------------------------------------------------------------------------------
 
 
 class Interrupted(BaseException):
@@ -154,17 +147,14 @@ class StopRequest:
         self._received: str | None = None
         self._received_at = 0.0
         self._is_at_once = False
-        self._before: dict[int, object] = {}
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequest:
         for name in SIGNALS:
-            number = getattr(signal, name, None)
+            number = getattr(signal, name, None)  # Windows lacks some
             before = None if number is None else signal.getsignal(number)
-            if (
-                number is None
-                or (name == "SIGHUP" and before == signal.SIG_IGN)
-                or (name == "SIGTERM" and callable(before))
-            ):
+            is_ignored = name == "SIGHUP" and before == signal.SIG_IGN
+            if number is None or is_ignored or (name == "SIGTERM" and callable(before)):
                 continue
             try:
                 self._before[number] = signal.signal(number, self._receive)
@@ -174,7 +164,7 @@ class StopRequest:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            signal.signal(number, handler)
         if self._received in PREEMPTIONS:
             number = getattr(signal, self._received)
             if callable(self._before.get(number)):

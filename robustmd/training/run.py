@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,46 +16,41 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from robustmd.backbones import head_of
 from robustmd.config import settings
-from robustmd.config.check import with_shorter_warmup
-from robustmd.config.plugins import described
 from robustmd.errors import UserError, first_line, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, LOSSES, METRICS, BackboneFacts
 from robustmd.runs import checkpoints, files
 from robustmd.runs.untrusted import Unreadable
 from robustmd.trackers import Trackers, check_trackers
-from robustmd.training.data import (
-    BLOCK,
-    LARGEST_SHARE,
-    Batch,
-    Batches,
-    Images,
-    Part,
-    masked,
-    torch_seed,
-)
-from robustmd.training.environment import describe, memory_for
-from robustmd.training.features import features_of
-from robustmd.training.graph import captured_step, compiled
-from robustmd.training.history import PARTS, Clock, Diverged, WeightsWatch, rows_of
-from robustmd.training.learner import Learner, Loss
-from robustmd.training.measure import Measures, measure, predictions, worst
-from robustmd.training.plan import Plan, changed_code, is_finished, make_plan
+from robustmd.training.data import BLOCK, Batch, Batches, Images, masked, torch_seed
+from robustmd.training.environment import memory_for
+from robustmd.training.history import PARTS, Clock, WeightsWatch
+from robustmd.training.learner import Learner, computed
+from robustmd.training.measure import Measures, measure, predictions
+from robustmd.training.plan import Plan, changed_code, environment_of, is_finished, make_plan
 from robustmd.training.progress import Interrupted, RunProgress, StopRequest
-from robustmd.training.summary import batch_notes, summary_of, verdict, warnings_of
+from robustmd.training.steps import Step, ready_step
+from robustmd.training.summary import (
+    batch_notes,
+    stopped_early,
+    summary_of,
+    verdict,
+    warnings_of,
+    worst_of,
+)
 from robustmd.training.trial import try_parts
 
 GOES_ON = "the same command goes on"
 # environment.json's keys that have to be the same for the same bytes
 SAME = ("packages", "cpu", "device", "threads", "processes", "robustmd", "git_commit")
 # What changes beside learner, optimizer, clock and generators; plain values
-KEPT = (
-    *("iteration", "measured", "weight_sums", "marginal_error"),
-    *("best", "resumed", "warned"),
-)
+KEPT = ("iteration", "measured", "weight_sums", "marginal_error", "best", "resumed", "warned")
 OnMeasure = Callable[[int, Mapping[str, Measures]], None]
+
+
+class Diverged(Exception):
+    """A loss was not finite: of an iteration's batch, or measured on a split after it."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +85,12 @@ def run(
         UserError: the settings, the data or the output folder do not allow it.
     """
     begun = time.perf_counter()
-
-    def say(line: str) -> None:
-        console.print(line, highlight=False, soft_wrap=True)
-
-    config, note = with_shorter_warmup(config, overrides)
     check_trackers(config.tracking)
     with StopRequest() as stop:
         try:
             with stop.at_once():
+                say = partial(console.print, highlight=False, soft_wrap=True)
                 plan = make_plan(config, overrides, say)
-                plan = replace(plan, notes=tuple(filter(None, (note, *plan.notes))))
         except Interrupted as stopped:
             words = f"{stopped} before training; {GOES_ON}"
             return Outcome("interrupted", Path(config.paths.outputs), words, stopped.code)
@@ -112,13 +103,12 @@ def run(
                     words = "finished before; not trained again (force=true would)"
                     words += f"; since then {listed(changed)} changed" if changed else ""
                     return Outcome("kept", path, words, 0, stop.code)
-                with memory_for(
-                    "the images and the model; choose a smaller backbone or fewer images"
-                ):
-                    under_way = Run(plan, stop, console)
-                with memory_for(under_way.batch):
+                what = "the images and the model; choose a smaller backbone or fewer images"
+                with memory_for(what):
+                    under_way = Run(plan, stop, console, begun)
+                with memory_for(under_way.batch_hint):
                     try_parts(under_way)
-                outcome = under_way.run(overrides, begun, on_measure)
+                outcome = under_way.run(overrides, on_measure)
                 return replace(outcome, stop_code=stop.code)
         except OSError as error:
             raise UserError(
@@ -129,60 +119,69 @@ def run(
 
 class Run:
     """A run under way. What changes is in `state_dict`: with the rows written so far, that is all
-    that it needs to go on as if nothing had happened."""
+    that it needs to go on as if nothing had happened. begun: on `time.perf_counter`."""
 
-    def __init__(self, plan: Plan, stop: StopRequest, console: Console) -> None:
-        config, device = plan.config, plan.device
-        self.plan, self.stop, self.console = plan, stop, console
+    def __init__(self, plan: Plan, stop: StopRequest, console: Console, begun: float = 0.0) -> None:
+        config, device, trained = plan.config, plan.device, plan.trained
+        self.plan, self.stop, self.console, self.begun = plan, stop, console, begun
         self.training, self.evaluation = config.training, config.evaluation
-        self.images = Images(plan.domains, device, config.seed)
-        self.batches = self._batches(self.images)
-        facts = BackboneFacts.of(plan.domains)
-        self.learner = Learner(config, facts, plan.sizes, device, plan.weights)
-        self.measured_loss = LOSSES[config.training.loss]
-        size = self.training.batch_size
-        self.batch = f"training.batch_size={size}; try {max(1, size // 2)}"
-        numbers = [plan.domains.names.index(name) for name in plan.trained]
-        absent = self.images.absent
-        self.absent = None if absent is None else absent[torch.tensor(numbers, device=device)]
-        self.head = head_of(config.backbone, facts) if config.backbone.freeze == "features" else ""
+        self.precision = config.runtime.precision
+        self.use(Images(plan.domains, device, config.seed))
         self.subset = self.images.some_of_each(self.evaluation.examples, config.seed)
+        sizes = [plan.domains[name].train.stored for name in trained]
+        facts = BackboneFacts.of(plan.domains)
+        self.learner = Learner(config, facts, sizes, device, plan.weights)
+        self.step_model: nn.Module = self.learner.model  # what iterations train through
+        self.measured_loss = LOSSES[self.training.loss]
+        self.measure_parts = partial(
+            measure, precision=self.precision, between=stop.check, processes=plan.processes
+        )
+        size = self.training.batch_size
+        self.batch_hint = f"training.batch_size={size}; try {max(1, size // 2)}"
 
         capacity = min(config.logging.every, self.training.iterations)
-        self.log = torch.zeros(capacity, 2, len(plan.trained), device=device)  # p_t and f̂ᵗ
+        self.log = torch.zeros(capacity, 2, len(trained), device=device)  # p_t and f̂ᵗ
         self.log_row = torch.zeros(1, dtype=torch.int64, device=device)
         self.clock = Clock(device)
-        self.watch = WeightsWatch(self.learner.adversary, plan.trained, self.training.iterations)
+        self.watch = WeightsWatch(self.learner.adversary, trained, self.training.iterations)
         self.iteration, self.logged, self.measured = 0, 0, -1
         self.end = self.training.iterations  # earlier where training.patience ends it
-        self.weight_sums = [0.0] * len(plan.trained)  # Σ_t p_t over the logged iterations
+        self.weight_sums = [0.0] * len(trained)  # Σ_t p_t over the logged iterations
         self.marginal_error = 0.0  # the largest that Sinkhorn's sweeps left, for OT
         self.by = BestBy.of(self.evaluation.best_by)
+        self.chooses_by_validation = (
+            self.evaluation.keep == "best_val" or self.training.patience is not None
+        )
         self.best: dict[str, Any] = {"iteration": 0, "value": None, "since": 0, "model": {}}
         self.resumed: list[str] = []  # a note for every time that it was taken up again
         self.warned: dict[str, str] = {}  # warnings by kind that stay
         self.measures: dict[str, Measures] = {}  # the last measurement, by split
         self.notes: list[str] = []
+        self.preparation = 0.0  # seconds before the first iteration
         self.progress = RunProgress(console, self.training.iterations)
         self.stopped_by_user = False  # by what on_measure raised
         self._announced: set[str] = set()
         self._saved_at = time.monotonic()
 
-    def _batches(self, images: Images) -> Batches:
-        config, processes = self.plan.config, self.plan.processes
-        return Batches(
+    def use(self, images: Images) -> None:
+        """Train and measure on these."""
+        plan, processes = self.plan, self.plan.processes
+        self.images, self.absent = images, images.absent
+        if self.absent is not None:
+            self.absent = self.absent[[plan.domains.names.index(name) for name in plan.trained]]
+        self.batches = Batches(
             images,
-            self.plan.trained,
-            self.plan.drawn,
-            config.training.batch_size,
-            config.seed,
-            AUGMENTATIONS.get(config.data.augment),
+            plan.trained,
+            plan.drawn,
+            plan.config.training.batch_size,
+            plan.config.seed,
+            AUGMENTATIONS.get(plan.config.data.augment),
             (processes.index, processes.size),
         )
 
     # --- an iteration -----------------------------------------------------------------------------
 
-    def iterate(self, step: Callable[[], None]) -> None:
+    def iterate(self, step: Step) -> None:
         """Iteration t: what the host does before it, then `step`, or its replay."""
         self.batches.go_to(self.iteration)
         self.learner.begin(self.iteration)
@@ -229,18 +228,18 @@ class Run:
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """(mean loss of each drawn domain's examples here [M], what it counts in the mean over all
         processes, times their number [M]; None: this process has them all)."""
-        logits = self.learner.computed(self.step_model, batch.images)
+        logits = computed(self.step_model, batch.images, self.precision)
         if self.absent is not None:
             logits = masked(logits, self.absent.index_select(0, batch.whose))
         losses = self.learner.loss(logits, batch.labels)
-        size = self.plan.processes.size
+        size, drawn = self.plan.processes.size, self.plan.drawn
         if size == 1:
-            return losses.view(self.plan.drawn, -1).mean(1), None
+            return losses.view(drawn, -1).mean(1), None
         place = batch.whose
         if batch.domains is not None:
             place = torch.searchsorted(batch.domains, place)
-        counts = torch.bincount(place, minlength=self.plan.drawn)
-        sums = losses.new_zeros(self.plan.drawn).index_add(0, place, losses)
+        counts = torch.bincount(place, minlength=drawn)
+        sums = losses.new_zeros(drawn).index_add(0, place, losses)
         return sums / counts.clamp(min=1), counts * (size / self.batches.share)
 
     def of_all(
@@ -262,32 +261,33 @@ class Run:
         A measurement of this iteration that took all examples, by the loss that is trained on, is
         not made twice.
         """
-        trained, loss = self.plan.trained, self.learner.loss
-        made_now = self.measures and self.measured == self.iteration
-        made_now = made_now and loss is self.measured_loss.of
-        if made_now and self.subset.keys().isdisjoint(trained):
-            measures = self.measures["train"]
-        else:
+        trained, loss, measures = self.plan.trained, self.learner.loss, self.measures.get("train")
+        is_new = self.measured == self.iteration and loss is self.measured_loss.of
+        if not (measures and is_new and self.subset.keys().isdisjoint(trained)):
             begun = time.perf_counter()
             parts = {name: self.images.parts["train"][name] for name in trained}
-            measures = self._measure(parts, None, loss)
+            model = self.learner.entered(self.learner.model)
+            measures = self.measure_parts(model, self.images, parts, loss)
             self.clock.seconds["adversary"] += time.perf_counter() - begun
             self.check_finite("train", measures)
         return torch.tensor([measures[name]["loss"] for name in trained], device=self.plan.device)
 
     # --- the run ----------------------------------------------------------------------------------
 
-    def run(self, overrides: Sequence[str], begun: float, on_measure: OnMeasure | None) -> Outcome:
-        """Begin or go on, train to the end, and leave a summary. begun: on `time.perf_counter`."""
-        self.begun, self.preparation = begun, 0.0
+    def run(self, overrides: Sequence[str], on_measure: OnMeasure | None = None) -> Outcome:
+        """Begin or go on, train to the end, and leave a summary."""
+        directory, config = self.plan.directory, self.plan.config
         try:
             self.begin(overrides)
-            self.preparation = time.perf_counter() - begun
-            names, model = self.plan.config.tracking, self.plan.config.tracking_model
-            with Trackers(self.plan.directory, names, self.note, model) as self.trackers:
+            self.preparation = time.perf_counter() - self.begun
+            with Trackers(
+                directory, config.tracking, self.note, config.tracking_model
+            ) as self.trackers:
                 self.conclude("running")
-                outcome, why = self.trained(on_measure)
-                self.conclude(outcome.status, why)
+                outcome = self.train_to_the_end(on_measure)
+                self.conclude(
+                    outcome.status, None if outcome.status == "finished" else outcome.message
+                )
         except KeyboardInterrupt:  # a second Ctrl-C
             self.conclude("interrupted", f"stopped at once; {GOES_ON} from the last checkpoint")
             raise
@@ -300,23 +300,13 @@ class Run:
                 self.conclude("failed", f"{kind}{error}")
             raise
         if outcome.status == "finished" and self.plan.processes.is_first:
-            checkpoints.drop(outcome.directory)
+            checkpoints.drop(directory.path)
         return outcome
 
     def begin(self, overrides: Sequence[str]) -> None:
         """Start the directory, or go on from its newest checkpoint that can be used."""
         plan, config, processes = self.plan, self.plan.config, self.plan.processes
-        named = [text.partition("=")[2] for text in overrides if text.startswith("experiment=")]
-        environment = {
-            "overrides": list(overrides),
-            "folder": str(Path.cwd()),
-            **describe(plan.device),
-            **({"processes": processes.size} if processes.size > 1 else {}),
-            "experiment": named[0] if named else None,
-            "plugins": described(config),
-            **plan.read,
-        }
-        notes = [*self.learner.notes, *plan.notes]
+        environment = environment_of(plan, overrides)
         goes_on = processes.is_first and config.resume and not config.force
         if not (goes_on and self.take_up(environment)):
             first = {"status": "running", "data": config.data.name, "seed": config.seed}
@@ -324,7 +314,7 @@ class Run:
         told = processes.first_says(self.state_dict() if processes.size > 1 else None)
         if not processes.is_first:
             self.load_state_dict(told)
-        batch = batch_notes(plan, self.batches)
+        notes, batch = [*self.learner.notes, *plan.notes], batch_notes(self)
         self.notes = [*plan.domains.notes, *notes, *batch, *self.resumed]
         for line in self.notes:
             plan.directory.append_log(line)
@@ -351,40 +341,37 @@ class Run:
             recorded = directory.record(files.ENVIRONMENT)
             said = f"resumed after iteration {iteration}"
             if recorded is None:
-                directory.write_record(files.ENVIRONMENT, environment)
                 said += "; what it began on is not known, so perhaps not bit-exact"
             elif other := [key for key in SAME if recorded.get(key) != environment.get(key)]:
                 device = environment["device"]
                 said += f" on {device} where {', '.join(other)} differ: not bit-exact"
-            if directory.record(files.CONFIG) is None:
-                directory.write_record(files.CONFIG, self.plan.plain)
+            for name, now in ((files.ENVIRONMENT, environment), (files.CONFIG, self.plan.plain)):
+                if directory.record(name) is None:
+                    directory.write_record(name, now)
             self.resumed += [*damage, said]
             return True
         self.resumed = [*damage, "begun anew: no checkpoint could be used"] if damage else []
         return False
 
-    def trained(self, on_measure: OnMeasure | None) -> tuple[Outcome, str | None]:
-        """Train to the end. How that ended, and why where it was not its end."""
+    def train_to_the_end(self, on_measure: OnMeasure | None) -> Outcome:
+        """How training ended; after a signal the run can go on from there."""
         path = self.plan.directory.path
         progress = RunProgress(self.console, self.training.iterations, self.iteration)
         try:
-            with memory_for(self.batch), progress as self.progress:
+            with memory_for(self.batch_hint), progress as self.progress:
                 self.train(on_measure)
         except Interrupted as stop:
             self.save()
-            why = f"{stop} after iteration {self.iteration}; {GOES_ON}"
-            return Outcome("interrupted", path, why, stop.code), why
+            words = f"{stop} after iteration {self.iteration}; {GOES_ON}"
+            return Outcome("interrupted", path, words, stop.code)
         except Diverged as error:
-            why = f"{error}; try a smaller training.learning_rate"
-            return Outcome("diverged", path, why, 1), why
-        return Outcome("finished", path, verdict(self), 0), None
+            return Outcome("diverged", path, f"{error}; try a smaller training.learning_rate", 1)
+        return Outcome("finished", path, verdict(self), 0)
 
     def train(self, on_measure: OnMeasure | None) -> None:
         """Alg. 1 and 2, with every rule for the weights p. Raises Interrupted, always between two
         iterations or forward passes; Diverged."""
-        if self.plan.device.type != "cpu":
-            self.note(placed(self.images))
-        step = self.ready_step()
+        step = ready_step(self)
         self.measure_if_due(on_measure)
         rule, every = self.learner.adversary, self.plan.config.checkpoint
         while self.iteration < self.end:
@@ -402,62 +389,20 @@ class Run:
             self.measure_if_due(on_measure)
         self.finish()
 
-    def ready_step(self) -> Callable[[], None]:
-        """What carries out an iteration: `step`, plain, compiled, or captured as a CUDA graph."""
-        runtime, begun = self.plan.config.runtime, time.perf_counter()
-        if self.head:
-            self.keep_features()
-        self.step_model = self.plan.processes.wrap(self.learner.entered(self.learner.model))
-        step = self.step
-        if runtime.compile:
-            self.step_model = compiled(self)
-        elif self.plan.device.type == "cuda" and runtime.graph == "auto":
-            captured = captured_step(self)
-            if isinstance(captured, str):
-                self.note(f"no CUDA graph: {captured}")
-            else:
-                step = captured
-        self.clock.seconds["start"] += time.perf_counter() - begun
-        return step
-
-    def keep_features(self) -> None:
-        """Compute frozen features once where nothing random comes before them, or say why not."""
-        begun = time.perf_counter()
-        kept = features_of(self.batches, self.learner, self.head, self.stop.check)
-        if isinstance(kept, str):
-            self.note(f"frozen features are computed anew for each batch: {kept}")
-            return
-        self.images, self.batches = kept, self._batches(kept)
-        self.learner.entrance = self.head
-        count = sum(len(part) for parts in kept.parts.values() for part in parts.values())
-        seconds = time.perf_counter() - begun
-        self.note(f"frozen features of {count:,} examples computed once, in {seconds:.1f} s")
-
     def finish(self) -> None:
         """The models and predictions of a run that has come to its end."""
         self.read_log()
-        if early := self.early:
+        if early := stopped_early(self):
             self.note(early)
         if not self.plan.processes.is_first:
             return
-        path, learner = self.plan.directory.path, self.learner
-        checkpoints.write(path / files.FINAL_MODEL, learner.model.state_dict())
+        directory, model = self.plan.directory, self.learner.model
+        checkpoints.write(directory.path / files.FINAL_MODEL, model.state_dict())
         if self.evaluation.keep == "best_val":
-            checkpoints.write(path / files.BEST_MODEL, self.best["model"])
+            checkpoints.write(directory.path / files.BEST_MODEL, self.best["model"])
         if self.evaluation.predictions:
-            arrays = predictions(learner.logits, learner.model, self.images)
-            self.plan.directory.write_predictions(arrays)
-
-    @property
-    def early(self) -> str:
-        """Why it ended before T; "" where it did not."""
-        if self.end == self.training.iterations:
-            return ""
-        return (
-            f"stopped early after iteration {self.end} of {self.training.iterations}: no better "
-            f"{self.by} on validation in {self.best['since']} measurements, since iteration "
-            f"{self.best['iteration']} (training.patience)"
-        )
+            part = self.learner.entered(model)
+            directory.write_predictions(predictions(part, self.images, self.precision))
 
     # --- measuring --------------------------------------------------------------------------------
 
@@ -465,31 +410,33 @@ class Run:
         """Measure every so many iterations and after the last, but not twice where a run goes on
         from a checkpoint."""
         is_due = self.iteration == self.end or self.iteration % self.evaluation.every == 0
-        if is_due and self.measured < self.iteration:
-            self.measure()
-            self.measured = self.iteration
-            self.trackers.tell()
-            if on_measure is not None:
-                try:
-                    on_measure(self.iteration, self.measures)
-                except BaseException:  # the user's own: the same call goes on from here
-                    self.stopped_by_user = True
-                    if self.iteration < self.end:
-                        self.save()
-                    raise
+        if not is_due or self.measured == self.iteration:
+            return
+        self.measure()
+        self.measured = self.iteration
+        self.trackers.tell()
+        if on_measure is not None:
+            try:
+                on_measure(self.iteration, self.measures)
+            except BaseException:  # the user's own: the same call goes on from here
+                self.stopped_by_user = True
+                if self.iteration < self.end:
+                    self.save()
+                raise
 
     def measure(self) -> None:
+        """Measure every split, write the rows, and see whether the model is the best so far."""
         self.read_log()
         begun, learner, measures = time.perf_counter(), self.learner, dict[str, Measures]()
         if self.chooses_by_validation:  # first: the last measurement takes all training examples
-            measures["val"] = self.measured_split("val")
+            measures["val"] = self.measured_split("val", learner.model)
             cost = self.cost(measures["val"])
             is_better = self.best["iteration"] == 0 or cost < self.best["value"]
             since = 0 if is_better or self.iteration == 0 else self.best["since"] + 1
             if since and since == self.training.patience:
                 self.end = self.iteration
         splits = [split for split, parts in self.images.parts.items() if parts]
-        measures = {s: measures.get(s) or self.measured_split(s) for s in splits}
+        measures = {s: measures.get(s) or self.measured_split(s, learner.model) for s in splits}
         if learner.average is not None and self.iteration > 0:
             first = (self.batches(t).images for t in range(BLOCK))
             average = learner.average.ready(learner.model, first)
@@ -503,54 +450,33 @@ class Run:
         if self.chooses_by_validation and self.iteration > 0:
             self.best["since"] = since
             if is_better:
-                model = copied(learner.model) if self.evaluation.keep == "best_val" else {}
+                state = learner.model.state_dict() if self.evaluation.keep == "best_val" else {}
+                model = {name: x.detach().cpu().clone() for name, x in state.items()}
                 self.best |= {"iteration": self.iteration, "value": cost, "model": model}
         regularizer = getattr(learner.adversary, "regularizer", None)
         error = float(getattr(regularizer, "marginal_error", 0.0))
         self.marginal_error = max(self.marginal_error, error)
-        worst_now = self.worst("train")
-        line = self.progress.measured(self.iteration, worst_now["loss"], worst_now.get("accuracy"))
+        now = worst_of(self, "train")
+        line = self.progress.measured(self.iteration, now["loss"], now.get("accuracy"))
         self.plan.directory.append_log(line)
 
-    @property
-    def chooses_by_validation(self) -> bool:
-        return self.evaluation.keep == "best_val" or self.training.patience is not None
-
-    def measured_split(self, split: str, model: nn.Module | None = None) -> Measures:
-        """Of the training set a fixed subset, but all at the end. model: the average; None: the
-        model itself."""
-        whole = self.iteration == self.end or split != "train"
-        positions = {} if whole else self.subset
-        loss, parts = self.measured_loss.of, self.images.parts[split]
-        return self._measure(parts, model, loss, self.evaluation.metrics, positions)
-
-    def _measure(
-        self,
-        parts: Mapping[str, Part],
-        model: nn.Module | None,
-        loss: Loss,
-        metrics: Sequence[str] = (),
-        positions: Mapping[str, Tensor] | None = None,
-    ) -> Measures:
-        model = model or self.learner.model
-        return measure(
-            lambda images: self.learner.logits(images, model),
-            model,
+    def measured_split(self, split: str, model: nn.Module) -> Measures:
+        """Of the training set a fixed subset, but all at the end. model: the last, or the mean."""
+        is_whole = self.iteration == self.end or split != "train"
+        return self.measure_parts(
+            self.learner.entered(model),
             self.images,
-            parts,
-            loss,
-            metrics,
-            positions,
-            self.stop.check,
-            self.plan.processes,
+            self.images.parts[split],
+            self.measured_loss.of,
+            self.evaluation.metrics,
+            None if is_whole else self.subset,
         )
 
     def cost(self, validated: Measures) -> float:
         """What the best measurement has least of; infinite where it is not known."""
-        values = [
-            m[self.by.metric] for name, m in validated.items() if name not in self.plan.unseen
-        ]
-        cost = float(self.by.cost(values, METRICS[self.by.metric].better))
+        metric, unseen = self.by.metric, self.plan.unseen
+        values = [m[metric] for name, m in validated.items() if name not in unseen]
+        cost = float(self.by.cost(values, METRICS[metric].better))
         if math.isfinite(cost):
             return cost
         self.warned["best"] = f"{self.by} on validation was no finite number: it chooses nothing"
@@ -572,34 +498,31 @@ class Run:
         """Raises Diverged."""
         for name, m in measures.items():
             if not math.isfinite(m["loss"]):
-                raise Diverged(self.iteration, name, split)
-
-    def worst(self, split: str, unseen: bool = False) -> dict[str, float]:
-        """Of the last measurement, over all domains but those of `data.unseen`, or over those.
-
-        An individual model's worst is over the domains that it does not train on as well.
-        """
-        measures = self.measures[split].items()
-        return worst({name: m for name, m in measures if (name in self.plan.unseen) == unseen})
+                where = f"after iteration {self.iteration}"
+                raise Diverged(f"the {split} loss of {name} was not finite {where}")
 
     # --- writing down -----------------------------------------------------------------------------
 
     def read_log(self) -> None:
-        """Read the device's log, and append what falls on a log interval."""
+        """Read the device's log, and append what falls on a log interval. Raises Diverged."""
         self.clock.settle()
-        count, every = self.iteration - self.logged, self.plan.config.logging.every
-        rows = rows_of(self.log[:count], self.logged + 1, self.plan.trained) if count else []
-        self.logged = self.iteration
+        trained, every = self.plan.trained, self.plan.config.logging.every
+        rows = self.log[: self.iteration - self.logged].tolist()
+        for t, (_, losses) in enumerate(rows, self.logged + 1):
+            if math.inf in losses:
+                name = trained[losses.index(math.inf)]
+                raise Diverged(f"the loss of {name} was not finite in iteration {t}")
         self.log_row.zero_()
-        for row in rows:
-            self.watch.see(row)
-            self.weight_sums = [s + p for s, p in zip(self.weight_sums, row.weights, strict=True)]
-            if row.iteration in (1, self.end) or row.iteration % every == 0:
-                of_domains = zip(self.plan.trained, row.weights, row.losses, strict=True)
-                lines = [(row.iteration, *one) for one in of_domains]
+        weights = self.learner.adversary.weights.tolist()
+        for weights, losses in rows:
+            self.logged += 1
+            self.watch.see(self.logged, weights, losses)
+            self.weight_sums = [s + p for s, p in zip(self.weight_sums, weights, strict=True)]
+            if self.logged in (1, self.end) or self.logged % every == 0:
+                of_domains = zip(trained, weights, losses, strict=True)
+                lines = [(self.logged, *values) for values in of_domains]
                 self.plan.directory.append(files.WEIGHTS, lines)
-        weights = rows[-1].weights if rows else self.learner.adversary.weights.tolist()
-        self.progress.iterated(self.iteration, dict(zip(self.plan.trained, weights, strict=True)))
+        self.progress.iterated(self.iteration, dict(zip(trained, weights, strict=True)))
         for kind, warning in warnings_of(self).items():  # each kind once, when it first holds
             if kind not in self._announced:
                 self._announced.add(kind)
@@ -626,7 +549,7 @@ class Run:
         return {
             "learner": self.learner.state_dict(),
             "optimizer": self.learner.optimizer.state_dict(),
-            "watch": self.watch.state_dict(),
+            "watch": self.watch.state,
             "seconds": dict(self.clock.seconds),
             "random": generators,
             **{name: copy(getattr(self, name)) for name in KEPT},
@@ -635,9 +558,11 @@ class Run:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave; a run that goes on elsewhere leaves its old device's
         random generator out."""
+        optimizer = self.learner.optimizer
         self.learner.load_state_dict(state["learner"])
-        self.learner.load_optimizer(state["optimizer"])
-        self.watch.load_state_dict(state["watch"])
+        groups = optimizer.state_dict()["param_groups"]  # of the settings, as learning rates are
+        optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
+        self.watch.state = dict(state["watch"])
         self.clock.seconds = dict.fromkeys(PARTS, 0.0) | state["seconds"]
         torch.set_rng_state(state["random"]["cpu"])
         if self.plan.device.type == "cuda" and "cuda" in state["random"]:
@@ -653,19 +578,3 @@ class Run:
             path, lengths = self.plan.directory.path, self.plan.directory.lengths()
             checkpoints.save(path, self.iteration, {**self.state_dict(), "lengths": lengths})
         self._saved_at = time.monotonic()
-
-
-def placed(images: Images) -> str:
-    """Where the images are, in a line."""
-    size = f"images: {images.images.nbytes / 1e6:.0f} MB"
-    if images.resident:
-        return f"{size}, all on {images.device}"
-    return (
-        f"{size} would take more than {LARGEST_SHARE:.0%} of the free memory of {images.device}: "
-        "they stay on the host, and batches are read ahead"
-    )
-
-
-def copied(model: nn.Module) -> dict[str, Tensor]:
-    """The model's state, on the host."""
-    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
