@@ -22,6 +22,7 @@ from robustmd.metrics import worst
 from robustmd.runs import files, lock, rerun
 from robustmd.runs.reader import Records, collect, judge, root_of, status_of
 from robustmd.runs.run import constant_of, one_class_words, unseen_domains
+from robustmd.runs.sweep_note import runs_to_begin
 from robustmd.runs.untrusted import Missing, Unreadable, read_bytes, read_table
 
 COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
@@ -254,6 +255,8 @@ def runs(
     counts = Counter(one.status for one in every)
     words = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     _say(f"{len(every)} runs: {words}" if every else f"{outputs}: no runs in it")
+    for line in runs_to_begin(outputs):
+        _say(line)
     return 0
 
 

@@ -3,11 +3,14 @@
 import io
 import itertools
 import time
+from pathlib import Path
 
 import pytest
 from jobs_of_workers import run_job
 
+from robustmd.cli import main
 from robustmd.console import make_console
+from robustmd.runs.sweep_note import SweepNote
 from robustmd.sweep.jobs import Job
 from robustmd.sweep.launch import SideBySide
 from robustmd.sweep.picture import LivePicture
@@ -32,7 +35,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_job_that_is_killed_is_named_and_the_next_has_a_new_process(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("robustmd.sweep.picture._BETWEEN", 0.0)
@@ -40,11 +43,14 @@ def test_a_job_that_is_killed_is_named_and_the_next_has_a_new_process(
     screen = Terminal()
     jobs = [Job(i, 6, ("method=opt", f"seed={seed}")) for i, seed in enumerate([0, 1, 2, 0, 3, 0])]
     with LivePicture(make_console(screen, width=60), jobs, 1) as picture:
-        ended = SideBySide(jobs, [{}], picture).run()
+        ended = SideBySide(jobs, [{}], picture, SweepNote(tmp_path, ["seed=0,1"], 6)).run()
     assert [end and end.exit_code for end in ended] == [0, 1, 2, 0, 0, None]
     assert ended[4].stops == 143
     assert len({ended[0].message, ended[2].message, ended[3].message}) == 3
     assert ended[1].message.startswith("its process ended with SIGKILL (often too little memory")
+    assert main(["runs", str(tmp_path)]) == 0
+    left = "1 of 6 runs of a sweep have not begun: robustmd train -m seed=0,1"
+    assert left in capsys.readouterr().out
     said = screen.getvalue()
     assert said.count("2|   failed: its process ended with SIGKILL") == 1
     assert "1 of 6 ended, 1 running, 4 waiting" in said
