@@ -118,7 +118,7 @@ def test_a_name_that_no_file_can_have_is_one_line(
         (["metod=opt"], "metod: no such key; did you mean method?"),
         (["lam=0.1"], "lam: no such key; did you mean method.lam?"),
         (["training.lr=0.1"], "training.lr: no such key; did you mean training.learning_rate?"),
-        (["training=3"], "training=3: no such option; allowed: digits, digits_mini"),
+        (["training=3"], "training=3: must be a group of keys"),
         (["data={a:1}"], "data={a:1}: data takes the name of one option, as data=NAME"),
         (["method.prior={a:1}"], "method.prior={'a': 1}: must be null or a distribution over"),
         (

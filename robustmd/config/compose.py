@@ -30,6 +30,7 @@ from robustmd.errors import UserError, printable
 from robustmd.registry import FROM_PYTHON, Settings
 
 SWEEP = "sweep"  # the key of an experiment that says which runs it has; see sweep/rows.py
+FOR = "for"  # the key of an experiment that says what it sets for one data set alone
 HYDRAS = ("launcher", "searchpath", "sweep.dir", "job.env_set")  # its keys that do something here
 NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
 _VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
@@ -147,7 +148,7 @@ def options(group: str) -> list[str]:
         for root in roots
         for path in root.rglob("*.yaml")
     }
-    return sorted({one for one in files if not one.startswith("for/")} | {*OPTIONS.get(group, ())})
+    return sorted(files | {*OPTIONS.get(group, ())})
 
 
 def loader() -> ConfigLoaderImpl:
@@ -176,8 +177,12 @@ def _of_files(choices: tuple[str, ...], _: object) -> dict[str, Any]:
         said = " ".join(printable(line.strip()) for line in str(error).splitlines()[:2])
         raise UserError(f"{' '.join(choices)}: makes no config ({said})") from None
     plain: dict[str, Any] = OmegaConf.to_container(composed, resolve=False)  # type: ignore[assignment]
-    plain.pop("hydra", None)
-    return plain
+    chosen = plain.pop("hydra")["runtime"]["choices"]["data"]
+    of_data = plain.pop(FOR, None) or {}
+    own = of_data.get(chosen, {}) if isinstance(of_data, dict) else of_data
+    if not isinstance(own, dict):
+        raise UserError(f"{FOR}={of_data}: must be {{DATA: {{key: value}}}}")
+    return OmegaConf.to_container(OmegaConf.merge(plain, own))  # type: ignore[return-value]
 
 
 def _own_files() -> object:

@@ -100,7 +100,7 @@ def test_without_a_name_every_data_set_is_listed(data, tmp_path: Path) -> None:
     [
         (["nonsense"], "data=nonsense: no such option; allowed: digits, digits_mini"),
         (["digits_mini", "method=even"], "method=even: data takes key=value with"),
-        (["data=digits_mini"], "the data set is named without data="),
+        (["data=digits_mini"], "name the data set without data="),
         (["digits_mini", "--show", "a.jpg"], "--show a.jpg: must end in .png or .pdf"),
         (["digits_mini", "--show", "no/a.png"], "--show no/a.png: there is no folder no"),
         (["--show", "a.png"], "--show a.png: say of which data set"),
