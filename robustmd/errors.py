@@ -16,10 +16,11 @@ class UserError(Exception):
 def printable(text: object) -> str:
     """Anybody's text on one line, with all that breaks it, steers a terminal, turns its direction
     or takes no room written out as an escape: what everything shown to a person goes through."""
-    return "".join(
+    shown = [
         c if c.isprintable() and c not in _BLANK else c.encode("unicode_escape").decode()
         for c in str(text)
-    )
+    ]
+    return "".join(shown)
 
 
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters that show nothing

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,11 +89,12 @@ class RunDirectory:
     def write_record(self, name: str, record: Mapping[str, Any]) -> None:
         """config.yaml, environment.json or summary.json."""
         if name == files.CONFIG:
-            text = yaml.dump(dict(record), Dumper=_Plain, sort_keys=False, allow_unicode=True)
+            text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
+            if "\x85" in text:  # which PyYAML writes as it is, and reads as a line break
+                text = yaml.safe_dump(record, sort_keys=False)
         else:  # a folder's name in environment.json may be no text: it is written as escapes
-            is_text = name != files.ENVIRONMENT
-            text = json.dumps(_strict(record), indent=2, ensure_ascii=not is_text, allow_nan=False)
-            text += "\n"
+            strict = json.loads(json.dumps(record), parse_constant=lambda _: None)  # no NaN in JSON
+            text = json.dumps(strict, indent=2, ensure_ascii=name == files.ENVIRONMENT) + "\n"
         self.write(name, text.encode())
 
     def write_predictions(self, arrays: Mapping[str, Any]) -> None:
@@ -147,28 +147,3 @@ class ReadDirectory(RunDirectory):
         pass
 
     begin = write = write_predictions = append = append_log = cut_back = _nothing  # type: ignore[assignment]
-
-
-def _strict(value: Any) -> Any:
-    """The same with null for the numbers that JSON has no words for: NaN and the infinities."""
-    if isinstance(value, Mapping):
-        return {key: _strict(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes no aliases: a list that is there twice is written twice."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    """PyYAML writes U+0085 as it is, and reads a line break: only in these quotes it escapes it."""
-    style = '"' if "\x85" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Plain.add_representer(str, _text)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 
-import numpy as np
 import torch
 
-from robustmd.domains.domain_set import Views
-from robustmd.training.data import Batches, Images
+from robustmd.training.data import Batches, Images, Part
 from robustmd.training.learner import Learner
 from robustmd.training.measure import evaluating, images_at_once
 
@@ -23,8 +20,7 @@ def features_of(
     """The same data with features float32 [N, d] for the model's part `head`; or why there are
     none, in words. `between` is called between forward passes and may raise to stop."""
     images = batches.images
-    look = batches.drawn_block(0).look
-    if batches.augmentation or look.corners is not None or look.keys is not None:
+    if batches.augmentation or batches.draw_once(0).keys() & {"corners", "keys"}:
         return "the training images' views are random"
     inputs: list[torch.Tensor] = []
     part = learner.model.get_submodule(head)
@@ -51,18 +47,13 @@ def features_of(
 
 def _of_features(images: Images, features: torch.Tensor) -> Images:
     """The same data set with an example of features in each row, in the order of its parts."""
-    made = copy.copy(images)
-    made.images, made.variants, made.are_images = features, None, False
-    made.size, made.parts, first = tuple(features.shape[1:]), {}, 0
-    labels = []
-    for split, of_split in images.parts.items():
-        made.parts[split] = {}
-        for name, part in of_split.items():
-            rows = np.arange(first, first + len(part))
-            plain = replace(part, rows=rows, views=Views(), turns=np.zeros(1, dtype=np.int64))
-            made.parts[split][name] = plain
-            stored = torch.from_numpy(part.rows.repeat(len(part.turns))).to(images.device)
-            labels.append(images.labels[stored])
-            first += len(part)
-    made.labels = torch.cat(labels)
-    return made
+    result = copy.copy(images)
+    result.images, result.size, result.variants = features, tuple(features.shape[1:]), None
+    result.parts, labels, end = {split: {} for split in images.parts}, [], 0
+    for split, parts in images.parts.items():
+        for name, part in parts.items():
+            start, end = end, end + len(part)
+            result.parts[split][name] = Part(part.number, torch.arange(start, end), part.ids)
+            labels.append(images.labels[part.ids.to(images.device)])
+    result.labels = torch.cat(labels)
+    return result

@@ -131,7 +131,7 @@ def predictions(logits: Logits, model: nn.Module, images: Images) -> dict[str, n
                 chunks = images.chunks(part, images_at_once(images))
                 both = [(logits(batch).half(), labels) for batch, labels in chunks]
                 z, labels = (torch.cat(parts) for parts in zip(*both, strict=True))
-                arrays[f"{split}/{name}/id"] = part.ids
+                arrays[f"{split}/{name}/id"] = part.ids.numpy()
                 arrays[f"{split}/{name}/label"] = labels.cpu().numpy()
                 arrays[f"{split}/{name}/logits"] = z.cpu().numpy()
                 if images.files is not None:

@@ -27,6 +27,7 @@ from robustmd.runs.untrusted import Unreadable
 from robustmd.trackers import Trackers, check_trackers
 from robustmd.training.data import (
     BLOCK,
+    LARGEST_SHARE,
     Batch,
     Batches,
     Images,
@@ -381,8 +382,8 @@ class Run:
     def train(self, on_measure: OnMeasure | None) -> None:
         """Alg. 1 and 2, with every rule for the weights p. Raises Interrupted, always between two
         iterations or forward passes; Diverged."""
-        if placed := self.images.where():
-            self.note(placed)
+        if self.plan.device.type != "cpu":
+            self.note(placed(self.images))
         step = self.ready_step()
         self.measure_if_due(on_measure)
         rule, every = self.learner.adversary, self.plan.config.checkpoint
@@ -652,6 +653,17 @@ class Run:
             path, lengths = self.plan.directory.path, self.plan.directory.lengths()
             checkpoints.save(path, self.iteration, {**self.state_dict(), "lengths": lengths})
         self._saved_at = time.monotonic()
+
+
+def placed(images: Images) -> str:
+    """Where the images are, in a line."""
+    size = f"images: {images.images.nbytes / 1e6:.0f} MB"
+    if images.resident:
+        return f"{size}, all on {images.device}"
+    return (
+        f"{size} would take more than {LARGEST_SHARE:.0%} of the free memory of {images.device}: "
+        "they stay on the host, and batches are read ahead"
+    )
 
 
 def copied(model: nn.Module) -> dict[str, Tensor]:

@@ -146,7 +146,7 @@ def _test_words(worst: dict[str, float]) -> str:
 def batch_notes(plan: Plan, batches: Batches) -> list[str]:
     """What of a batch is not as it was asked for, or not as it is with fewer domains."""
     notes, asked = [], plan.config.training.batch_size
-    if batches.samples_domains:
+    if plan.drawn < len(plan.trained):
         notes.append(
             f"each iteration draws {plan.drawn} of {len(plan.trained)} domains, "
             f"with {batches.share} of each's examples"

@@ -17,7 +17,6 @@ from torch.nn import functional
 from robustmd.domains import DomainSet
 from robustmd.losses import cross_entropy
 from robustmd.registry import AUGMENTATIONS, Augmentation
-from robustmd.training import data as data_module
 from robustmd.training.data import BLOCK, Batches, Images, masked, normalised
 
 CPU = torch.device("cpu")
@@ -95,8 +94,8 @@ def test_any_iteration_can_be_had_without_the_others(iterations: list[int]) -> N
 def test_crops_are_uniform_over_all_places() -> None:
     images = Images(sized(a=9), CPU)
     images.variants = SimpleNamespace(margin=[3, 1])  # type: ignore[assignment]
-    drawn = Batches(images, ["a"], 1, 100, 0).draw(0).look.corners
-    assert drawn is not None
+    drawn = Batches(images, ["a"], 1, 100, 0).draw(0)["corners"]
+
     counts = np.bincount((drawn.reshape(-1, 2).numpy() @ [2, 1]).ravel(), minlength=8)
     expected = drawn.numel() / 2 / 8
     assert ((counts - expected) ** 2 / expected).sum() < 29.9  # chi-squared, 7 df, p = 1e-4
@@ -245,11 +244,3 @@ def test_the_weight_in_the_batch_is_one_on_average(method: str, train: Any) -> N
 
 def test_a_run_that_draws_domains_goes_on_as_if_nothing_had_happened(gone_on: Any) -> None:
     gone_on(after=7, data=many())
-
-
-def test_where_images_lie_is_said_on_a_gpu_alone() -> None:
-    images = Images(synthetic_domains(), CPU)
-    assert images.where() is None
-    images.device = torch.device("cuda", 0)
-    assert "stay on the host, and batches are read ahead" in str(images.where())
-    assert data_module.LARGEST_SHARE == 0.5
