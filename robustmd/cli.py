@@ -314,7 +314,7 @@ examples:
         "--publish",
         type=Path,
         metavar="DIR",
-        help="copy what a report reads of the finished runs to DIR, tables packed, no models",
+        help="write what a report reads of the finished runs to DIR as a few tables, no models",
     )
     parser.add_argument("--yes", action="store_true", help="with --clean: do not ask")
 

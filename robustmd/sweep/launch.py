@@ -106,7 +106,7 @@ class SideBySide:
                 self._stop(end.value.stops)
         else:
             self._ended[job.number] = self._killed(job, end.killed_by)
-        self._picture.ended(job, end.killed_by)
+        self._picture.ended(job)
         self._feed(place)
 
     def _killed(self, job: Job, by: str) -> Ended:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from robustmd.config.check import Config, make_config, resolve, with_shorter_warmup
-from robustmd.config.compose import is_hydras
+from robustmd.config.check import Config, make_config
+from robustmd.config.grammar import is_hydras
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import domain_names
+from robustmd.config.resolve import resolve, with_shorter_warmup
 from robustmd.console import make_console
 from robustmd.errors import UserError, printable
 from robustmd.runs.sweep_note import SweepNote

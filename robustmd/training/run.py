@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from robustmd.backbones import head_of
 from robustmd.config import settings
-from robustmd.config.check import with_shorter_warmup
 from robustmd.config.plugins import described
+from robustmd.config.resolve import with_shorter_warmup
 from robustmd.errors import UserError, first_line, listed
 from robustmd.metrics import BestBy
 from robustmd.registry import AUGMENTATIONS, LOSSES, METRICS, BackboneFacts
