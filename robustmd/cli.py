@@ -88,6 +88,10 @@ def _run(typed: Sequence[str]) -> int:
         print(f"robustmd {__version__}")
         return 0
     name, *words = typed
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UserError("the working folder has been removed; go to one that is there") from None
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {near[0]}? Commands" if near else "commands"
@@ -310,7 +314,7 @@ examples:
         "--publish",
         type=Path,
         metavar="DIR",
-        help="copy what a report reads of the finished runs to DIR, tables packed, no models",
+        help="write what a report reads of the finished runs to DIR as a few tables, no models",
     )
     parser.add_argument("--yes", action="store_true", help="with --clean: do not ask")
 

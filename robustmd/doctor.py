@@ -127,7 +127,7 @@ def _folders(config: Config) -> Iterator[Finding]:
 
 def _files(config: Config) -> Iterator[Finding]:
     for name, schema in DATA.items() if config.paths.data else ():
-        _, _, parts = schema().at_hand(Path(str(config.paths.data))) or ("", 0, {})
+        parts = schema().at_hand(Path(str(config.paths.data)))
         lacking = [part for part, is_there in parts.items() if not is_there]
         if parts:
             found = f"lacks {', '.join(lacking)}" if lacking else "there"

@@ -133,10 +133,9 @@ class Data(Settings):
         """The domains, in order, where they are known without loading the data."""
         return ()
 
-    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]] | None:
-        """Its licences, the bytes that are fetched, and which parts of it are in the folder,
-        without reading them; None where that cannot be said. Raises UserError."""
-        return None
+    def at_hand(self, folder: Path) -> Mapping[str, bool]:
+        """Which parts of it are in the folder `paths.data`, without reading them; {}: not known."""
+        return {}
 
 
 Targets = Literal["classes", "numbers"]

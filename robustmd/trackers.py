@@ -1,7 +1,7 @@
 """Trackers: where the numbers of a run go beside its directory, after each measurement.
 
-The directory stays the source of truth: nothing is told that is not on the disk. A tracker that
-fails costs a line. docs/trackers.md says what goes where.
+A tracker is told what is on the disk, and one that fails costs a line. docs/trackers.md says what
+goes where.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import FileLock
-from packaging.requirements import Requirement
 
 from robustmd.config.identity import flattened
-from robustmd.errors import UserError, first_line, printable
+from robustmd.errors import Say, UserError, first_line, printable
 from robustmd.extras import install, required
 from robustmd.metrics import MEASURED, worst
 from robustmd.registry import METRICS, checked
@@ -66,14 +65,10 @@ class TrackedRun:
             directory.write_record(files.TRACKING, {"token": token})
         path = directory.path.absolute()
         name = "/".join(path.parts[-4:])
-        named = (directory.record(files.ENVIRONMENT) or {}).get("experiment")
-        return cls(
-            id=hashlib.sha256(f"{token} {name}".encode()).hexdigest()[:16],
-            name=name,
-            experiment=str(named or config["data"]["name"]),
-            config=dict(pair for key, value in config.items() for pair in flattened(value, key)),
-            outputs=path.parents[3],
-        )
+        number = hashlib.sha256(f"{token} {name}".encode()).hexdigest()[:16]
+        experiment = (directory.record(files.ENVIRONMENT) or {}).get("experiment")
+        settings = dict(pair for key, value in config.items() for pair in flattened(value, key))
+        return cls(number, name, experiment or settings["data.name"], settings, path.parents[3])
 
     def folder(self, *parts: str) -> Path:
         """`<outputs>/.trackers/<parts>`, made. Raises OSError: a symbolic link leads elsewhere."""
@@ -123,8 +118,7 @@ def check_trackers(names: Sequence[str]) -> None:
             )
         needs = NEEDS[name]
         if needs and not getattr(find_spec(needs), "origin", None):  # a folder `wandb` has none
-            packages = required(name) or [Requirement(needs)]  # not ours: no extra is called so
-            raise UserError(f"tracker {name}: {needs} is not installed; {install(packages)}")
+            raise UserError(f"tracker {name}: {needs} is not installed; {install(required(name))}")
 
 
 def numbers_of(directory: RunDirectory, after: int = -1) -> list[Step]:
@@ -135,95 +129,105 @@ def numbers_of(directory: RunDirectory, after: int = -1) -> list[Step]:
     """
     summary, config = (directory.record(name) or {} for name in (files.SUMMARY, files.CONFIG))
     unseen = unseen_domains(config, summary)
-    found: dict[int, dict[str, Any]] = defaultdict(dict)
-    of_all: dict[tuple[int, str, str], list[float]] = defaultdict(list)
+    numbers: dict[int, dict[str, Any]] = defaultdict(dict)
+    over_domains: dict[tuple[int, str, str], list[float]] = defaultdict(list)
     for iteration, domain, weight, loss in read_table(directory.path / files.WEIGHTS):
-        found[iteration] |= {f"weight/{domain}": weight, f"batch_loss/{domain}": loss}
-    for iteration, _, split, domain, *values, _ in read_table(directory.path / files.METRICS):
-        apart = "unseen/" if domain in unseen else ""
-        for metric, value in zip(MEASURED, values, strict=True):
-            found[iteration][f"{apart}{split}/{domain}/{metric}"] = value
-            if value is not None:
-                of_all[iteration, f"{apart}worst/{split}", metric].append(value)
+        numbers[iteration] |= {f"weight/{domain}": weight, f"batch_loss/{domain}": loss}
+    rows = [
+        (iteration, split, domain, metric, value)
+        for iteration, _, split, domain, *values, _ in read_table(directory.path / files.METRICS)
+        for metric, value in zip(MEASURED, values, strict=True)
+    ]
     if (directory.path / files.MEASURES).exists():
-        for iteration, split, domain, metric, value in read_table(directory.path / files.MEASURES):
-            apart = "unseen/" if domain in unseen else ""
-            found[iteration][f"{apart}{split}/{domain}/{metric}"] = value
-    for (iteration, place, metric), values in of_all.items():
-        found[iteration][f"{place}/{metric}"] = float(worst(values, METRICS[metric].better))
+        rows += read_table(directory.path / files.MEASURES)
+    for iteration, split, domain, metric, value in rows:
+        apart = "unseen/" if domain in unseen else ""
+        numbers[iteration][f"{apart}{split}/{domain}/{metric}"] = value
+        if metric in MEASURED and value is not None:
+            over_domains[iteration, f"{apart}worst/{split}", metric].append(value)
+    for (iteration, place, metric), values in over_domains.items():
+        numbers[iteration][f"{place}/{metric}"] = float(worst(values, METRICS[metric].better))
     return [
-        (at, {tag: x for tag, x in of_one.items() if x is not None and math.isfinite(x)})
-        for at, of_one in sorted(found.items())
+        (at, {tag: x for tag, x in by_tag.items() if x is not None and math.isfinite(x)})
+        for at, by_tag in sorted(numbers.items())
         if at > after
     ]
 
 
-def ending(directory: RunDirectory, *, model: bool) -> tuple[str, Any, dict[str, Path]]:
-    """The arguments of a tracker's `end`."""
-    from robustmd.trained_run import Run  # noqa: PLC0415 - which imports what imports this
-
-    record, _ = judge(directory.path, directory.path)
-    status = str((directory.record(files.SUMMARY) or {}).get("status"))
-    path = directory.path / files.FINAL_MODEL
-    if not model or not path.exists():
-        return status, Run(record).final if record else None, {}
-    files.reading(path).close()  # refuses a link
-    return status, Run(record).final if record else None, {path.name: path}
-
-
-def send(directory: RunDirectory, name: str, *, model: bool) -> None:
-    """Tell a tracker of a finished run. Raises whatever goes wrong."""
-    tracker = TRACKERS[name](TrackedRun.of(directory))
-    tracker.log(numbers_of(directory))
-    tracker.end(*ending(directory, model=model))
-
-
 class Trackers:
-    """The trackers of a run under way. Within a `with`, `tell` sends what was measured since.
+    """The trackers of one run. Within a `with`, `tell` sends what was measured since; at its end
+    they are told how the run ended.
 
-    say: shows and logs a line; of a tracker that fails it is told once.
+    say: is told of a tracker that fails, once. model: final.pt is sent too.
     """
 
     def __init__(
-        self, directory: RunDirectory, names: Sequence[str], say: Callable[[str], None], model: bool
+        self, directory: RunDirectory, names: Sequence[str], say: Say, model: bool
     ) -> None:
         self._directory, self._say, self._model = directory, say, model
-        self._open: dict[str, Any] = dict.fromkeys(names)  # None: it has not been made yet
         self._told = dict.fromkeys(names, -1)  # the last iteration that each was told
+        self._made: dict[str, Any] = {}
 
     def __enter__(self) -> Trackers:
         return self
-
-    def tell(self) -> None:
-        """Send the numbers of the iterations since the last call."""
-        self._each(self._log)
-
-    def _log(self, name: str) -> None:
-        if self._open[name] is None:
-            self._open[name] = TRACKERS[name](TrackedRun.of(self._directory))
-        steps = numbers_of(self._directory, self._told[name])
-        self._open[name].log(steps)
-        self._told[name] = steps[-1][0] if steps else self._told[name]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or issubclass(kind, Exception):  # nobody waits at a second Ctrl-C
             self.tell()
             self._each(self._end)
 
+    def tell(self) -> None:
+        """Send the numbers of the iterations since the last call."""
+        self._each(self._log)
+
+    def _log(self, name: str) -> None:
+        if name not in self._made:
+            self._made[name] = TRACKERS[name](TrackedRun.of(self._directory))
+        steps = numbers_of(self._directory, self._told[name])
+        self._made[name].log(steps)
+        self._told[name] = steps[-1][0] if steps else self._told[name]
+
     def _end(self, name: str) -> None:
-        self._open[name].end(*ending(self._directory, model=self._model))
+        from robustmd.trained_run import Run  # noqa: PLC0415 - which imports what imports this
+
+        record, _ = judge(self._directory.path, self._directory.path)
+        status = str((self._directory.record(files.SUMMARY) or {}).get("status"))
+        model = self._directory.path / files.FINAL_MODEL
+        sent = {model.name: model} if self._model and model.exists() else {}
+        for path in sent.values():
+            files.reading(path).close()  # refuses a link
+        self._made[name].end(status, Run(record).final if record else None, sent)
 
     def _each(self, call: Callable[[str], None]) -> None:
-        for name in list(self._open):
+        for name in list(self._told):
             try:
                 call(name)
             except (Exception, SystemExit) as error:  # of another program, of any kind
-                del self._open[name]
+                del self._told[name]
                 self._say(
-                    f"warning: tracking=[{name}] is off for this run "
-                    f"({type(error).__name__}: {first_line(error)}); once it has finished "
+                    f"warning: tracking=[{name}] failed ({type(error).__name__}: "
+                    f"{first_line(error)}); once the run has finished "
                     f"`robustmd track {self._directory.path} --to {name}` sends it"
                 )
+
+
+def track(outputs: Path, to: str, model: bool) -> int:
+    """`robustmd track`: send every finished run to the trackers `to`, with commas between. Returns
+    0, or 1 where a run could not be sent. Raises UserError."""
+    names = to.split(",")
+    check_trackers(names)
+    collection, failures = collect(outputs), list[str]()
+    for run in collection.runs:
+        with Trackers(RunDirectory(run.path), names, failures.append, model):
+            pass  # all is told at its end
+    for line in failures:
+        print(f"robustmd: {printable(line)}", file=sys.stderr)  # noqa: T201
+    left_out = sum(problem.scope == "run" for problem in collection.problems)
+    sent = len(collection.runs) * len(names) - len(failures)
+    print(  # noqa: T201
+        f"{sent} sent, {len(failures)} failed; {left_out} runs left out: not finished, or unsound"
+    )
+    return 1 if failures else 0
 
 
 # --- the three that come with the package --------------------------------------------------------
@@ -238,14 +242,13 @@ class TensorBoard:
         from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - an extra
 
         folder = run.folder("tensorboard", *run.name.split("/"))
-        self._writer, self._last = SummaryWriter(str(folder), purge_step=0), 0
+        self._writer = SummaryWriter(str(folder), purge_step=0)
         self._text("config", "\n".join(f"{key}: {value}" for key, value in run.config.items()))
 
     def log(self, steps: Sequence[Step]) -> None:
         for iteration, numbers in steps:
             for tag, value in numbers.items():
                 self._writer.add_scalar(tag, value, iteration)
-            self._last = iteration
         self._writer.flush()
 
     def end(self, status: str, table: Any, files: Mapping[str, Path]) -> None:
@@ -254,14 +257,13 @@ class TensorBoard:
         self._writer.close()
 
     def _text(self, tag: str, text: str) -> None:
-        code = "\n".join(f"    {line}" for line in text.splitlines())  # in Markdown
-        self._writer.add_text(tag, code, self._last)
+        self._writer.add_text(tag, f"```\n{text}\n```")
 
 
 @tracker("mlflow", needs="mlflow")
 class MLflow:
     """The server of MLFLOW_TRACKING_URI, else `<outputs>/.trackers/mlflow/mlflow.db`. A run of ours
-    is one of MLflow's, found again by its tag `robustmd.id`."""
+    is one of MLflow's, with the tag `robustmd.id`: each try of it takes the place of the last."""
 
     STATUS: Mapping[str, str] = {"finished": "FINISHED", "failed": "FAILED", "diverged": "FAILED"}
     METRICS, PARAMS, LONGEST = 1000, 100, 6000  # at most in a request, and letters of a value
@@ -277,32 +279,24 @@ class MLflow:
         with FileLock(local / "lock"):
             self._client = MlflowClient(server or f"sqlite:///{local}/mlflow.db?timeout=60")
             name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or run.experiment
-            found = self._client.get_experiment_by_name(name)
+            known = self._client.get_experiment_by_name(name)
             place = None if server else (local / "artifacts").as_uri()
-            number = found.experiment_id if found else self._client.create_experiment(name, place)
-        there = self._client.search_runs([number], f"tags.`robustmd.id` = '{run.id}'")
+            number = known.experiment_id if known else self._client.create_experiment(name, place)
+        for earlier in self._client.search_runs([number], f"tags.`robustmd.id` = '{run.id}'"):
+            self._client.delete_run(earlier.info.run_id)
         tags = {"robustmd.id": run.id}
-        own = there[0] if there else self._client.create_run(number, None, tags, run.name)
-        self._is_new, self._id = not there, own.info.run_id
-        self._last: dict[str, int] = {}  # of each tag, the iteration that MLflow has had
-        self._client.update_run(self._id, "RUNNING")
+        self._id = self._client.create_run(number, None, tags, run.name).info.run_id
         settings = [Param(_allowed(k), str(x)[: self.LONGEST]) for k, x in run.config.items()]
         for start in range(0, len(settings), self.PARAMS):
             self._client.log_batch(self._id, params=settings[start : start + self.PARAMS])
-
-    def _had(self, tag: str) -> int:
-        """The last iteration whose number MLflow has from an earlier try; -1: none."""
-        if tag not in self._last:
-            history = [] if self._is_new else self._client.get_metric_history(self._id, tag)
-            self._last[tag] = max((metric.step for metric in history), default=-1)
-        return self._last[tag]
 
     def log(self, steps: Sequence[Step]) -> None:
         from mlflow.entities import Metric  # noqa: PLC0415
 
         now = int(1000 * time.time())
-        found = [(_allowed(tag), x, t) for t, numbers in steps for tag, x in numbers.items()]
-        metrics = [Metric(tag, x, now, t) for tag, x, t in found if t > self._had(tag)]
+        metrics = [
+            Metric(_allowed(k), x, now, t) for t, numbers in steps for k, x in numbers.items()
+        ]
         for start in range(0, len(metrics), self.METRICS):
             self._client.log_batch(self._id, metrics=metrics[start : start + self.METRICS])
 
@@ -328,7 +322,9 @@ class WandB:
     def __init__(self, run: TrackedRun) -> None:
         import wandb  # noqa: PLC0415 - an extra
 
-        mode = self._mode(wandb)
+        mode = os.environ.get("WANDB_MODE")
+        if not mode:
+            mode = "online" if wandb.login(prompt=False) else "offline"
         if mode == "offline":
             for earlier in run.folder("wandb", "wandb").glob(f"offline-run-*-{run.id}"):
                 shutil.rmtree(earlier)
@@ -345,11 +341,9 @@ class WandB:
             reinit="create_new",
             settings=wandb.Settings(console="off", silent=True, save_code=False, disable_git=True),
         )
-        self._last = 0
 
     def log(self, steps: Sequence[Step]) -> None:
         for iteration, numbers in steps:
-            self._last = iteration
             if iteration >= self._run.starting_step:
                 self._run.log(dict(numbers), step=iteration)
 
@@ -357,42 +351,11 @@ class WandB:
         import wandb  # noqa: PLC0415
 
         if table is not None:
-            final = wandb.Table(dataframe=table.rename_axis("domain").reset_index())
-            self._run.log({"final": final}, step=self._last)
+            self._run.log(
+                {"final": wandb.Table(dataframe=table.rename_axis("domain").reset_index())}
+            )
         for path in files.values():
             model = wandb.Artifact(f"model-{self._run.id}", type="model")
             model.add_file(str(path))
             self._run.log_artifact(model)
         self._run.finish(exit_code=int(status != "finished"))
-
-    @staticmethod
-    def _mode(wandb: Any) -> Any:
-        """WANDB_MODE, else online where somebody has logged in; nobody is asked to.
-
-        Raises UserError: it says online, and nobody has."""
-        mode = os.environ.get("WANDB_MODE", "")
-        if mode not in ("", "online"):
-            return "offline" if mode == "dryrun" else mode
-        is_known = wandb.login(prompt=False)
-        if mode and not is_known:
-            raise UserError("WANDB_MODE=online: nobody has logged in; do so with `wandb login`")
-        return "online" if is_known else "offline"
-
-
-def track(outputs: Path, to: str, model: bool) -> int:
-    """`robustmd track`: send every finished run to the trackers `to`, with commas between. Returns
-    0, or 1 where a run could not be sent. Raises UserError."""
-    names = to.split(",")
-    check_trackers(names)
-    found, failed = collect(outputs), 0
-    for run, name in ((run, name) for run in found.runs for name in names):
-        try:
-            send(RunDirectory(run.path), name, model=model)
-        except Exception as error:
-            failed += 1
-            words = f"{run.place}: {name}: {type(error).__name__}: {error}"
-            print(f"robustmd: {printable(words)}", file=sys.stderr)  # noqa: T201
-    left_out = sum(problem.scope == "run" for problem in found.problems)
-    sent = len(found.runs) * len(names) - failed
-    print(f"{sent} sent, {failed} failed; {left_out} runs left out: not finished, or unsound")  # noqa: T201
-    return 1 if failed else 0

@@ -14,7 +14,7 @@ from torch import nn
 
 from robustmd.config.check import recorded_config
 from robustmd.config.loading import load_domains
-from robustmd.domains.folder import decode
+from robustmd.domains.image_files import decode
 from robustmd.errors import UserError, printable
 from robustmd.registry import FROM_PYTHON, BackboneFacts
 from robustmd.runs import files

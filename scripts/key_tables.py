@@ -11,7 +11,7 @@ from pathlib import Path
 
 from robustmd.config.keys import keys_of
 from robustmd.config.settings import OPTIONS, SECTIONS
-from robustmd.runs.rerun import hydra_value
+from robustmd.config.values import hydra_value
 
 DOCS = Path(__file__).parent.parent / "docs"
 TABLE = re.compile(r"(<!-- keys: ([\w=]+) -->\n\n)((?:\|.*\n)*)")

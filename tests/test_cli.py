@@ -118,7 +118,7 @@ def test_a_name_that_no_file_can_have_is_one_line(
         (["metod=opt"], "metod: no such key; did you mean method?"),
         (["lam=0.1"], "lam: no such key; did you mean method.lam?"),
         (["training.lr=0.1"], "training.lr: no such key; did you mean training.learning_rate?"),
-        (["training=3"], "training=3: no such option; allowed: digits, digits_mini"),
+        (["training=3"], "training=3: must be a group of keys"),
         (["data={a:1}"], "data={a:1}: data takes the name of one option, as data=NAME"),
         (["method.prior={a:1}"], "method.prior={'a': 1}: must be null or a distribution over"),
         (
@@ -217,6 +217,7 @@ def test_what_would_run_is_listed(
         ("", "imports=own_code", "imports=own_code: must be a list of modules"),
         ("", "imports=[[own_code]]", "must be a list of modules"),
         ("", "imports=[nowhere_to_be]", "there is no module nowhere_to_be"),
+        ("", "imports=[code]", "/code.py; rename your file"),
     ],
 )
 def test_own_code_that_does_not_come_in_is_one_line(
@@ -228,11 +229,24 @@ def test_own_code_that_does_not_come_in_is_one_line(
     words: str,
 ) -> None:
     (tmp_path / "own_code.py").write_text(code)
+    (tmp_path / "code.py").write_text("")  # Python has a module of that name
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_code", raising=False)
     assert cli.main(["train", given, "--list"]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert words in said
+
+
+def test_a_working_folder_that_has_gone_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert cli.main(["explain", "seed"]) == 2
+    assert "the working folder has been removed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["runs", "report", "evaluate", "data"])

@@ -4,15 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 import robustmd
 from robustmd.config.check import make_config
-from robustmd.config.settings import OPTIONS, SECTIONS, defaults_of
 
 CONF = Path(robustmd.__file__).parent.parent / "conf"
-PARTS = {"fair"}  # no group to choose from: what presets are made of
-FILES = sorted(path for path in CONF.glob("*/*.yaml") if path.parent.name not in PARTS)
+FILES = sorted(CONF.glob("*/*.yaml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}={p.stem}")
@@ -25,15 +22,6 @@ def test_every_option_composes_and_is_in_range(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}={p.stem}")
 def test_every_option_begins_with_what_it_is(path: Path) -> None:
     assert re.match(r"# \S+", path.read_text("utf-8"))
-
-
-def test_no_file_repeats_a_default() -> None:
-    for path in FILES:
-        chosen, group = yaml.safe_load(path.read_text("utf-8")), path.parent.name
-        if group in SECTIONS or group in OPTIONS:
-            schema = SECTIONS[group] if group in SECTIONS else OPTIONS[group][chosen.pop("name")]
-            default = defaults_of(schema) | {"defaults": None}
-            assert [key for key, value in chosen.items() if value == default[key]] == []
 
 
 def test_a_data_set_brings_its_defaults_and_the_command_line_wins() -> None:

@@ -15,8 +15,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import robustmd
 from robustmd import adversary, domains
-from robustmd.config.check import make_config, resolve
+from robustmd.config.check import make_config
 from robustmd.config.keys import all_keys
+from robustmd.config.resolve import resolve
 from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, MethodFacts
 

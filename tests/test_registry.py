@@ -8,10 +8,13 @@ import pytest
 
 import robustmd
 import robustmd.config.settings  # registers what is built in
-from robustmd import cli
+from robustmd import Settings, cli
+from robustmd.adversary import Adversary
 from robustmd.config.plugins import imports_of, imports_of_experiments, in_config_dir, whose
 from robustmd.config.ranges import POSITIVE
 from robustmd.errors import UserError
+from robustmd.facts import MethodFacts
+from robustmd.methods import build_adversary
 from robustmd.registry import METHODS, Method, Registry
 from robustmd.sweep.draws import drawn_rows
 
@@ -104,6 +107,20 @@ def test_an_own_method_is_drawn_in_the_fair_protocol(methods, tmp_path, monkeypa
     runs = [x for x in capsys.readouterr().out.splitlines() if x.startswith("digits_typed/tilt/")]
     assert len(runs) == 11
     assert sum("method.first=" in run for run in runs) == 6
+
+
+def test_an_adversary_whose_own_loss_no_run_would_minimise_is_refused(methods):
+    class Penalty(Adversary):
+        def weighted_loss(self, losses, *_, **__):
+            return losses.mean() + losses.var()
+
+    class Own(Settings):
+        def build(self, facts):
+            return Penalty(facts.num_domains)
+
+    settings = METHODS.register("penalty", learns=True)(Own)()
+    with pytest.raises(UserError, match=r"method=penalty: Penalty overrides weighted_loss, which"):
+        build_adversary(settings, MethodFacts(2, 10))
 
 
 def test_no_list_names_a_method_that_is_taken_out(methods):

@@ -8,88 +8,28 @@ one is ours to tell (see check.py).
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from hydra import version
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from robustmd.config.grammar import is_hydras, parsed, shortened
 from robustmd.config.plugins import conf_folders, config_folder
 from robustmd.config.settings import GROUPS, OPTIONS, SECTIONS, Top, defaults_of
 from robustmd.errors import UserError, printable
 from robustmd.registry import FROM_PYTHON, Settings
 
 SWEEP = "sweep"  # the key of an experiment that says which runs it has; see sweep/rows.py
-HYDRAS = ("launcher", "searchpath", "sweep.dir", "job.env_set")  # its keys that do something here
-NAMES = ("method.domain", "data.unseen", "data.classes", "data.domain")
-_VALUES = re.compile(r"""'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|[^,\[\]()'"]+""")  # of a list or a sweep
-_NO_TEXT = re.compile(r"[+-]?([\d._]+(e[+-]?\d+)?|inf|nan)|true|false|null", re.ASCII | re.I)
-
-
-def is_hydras(text: str) -> bool:
-    """Whether an argument is of Hydra's own keys, for its launchers."""
-    return re.match(r"[+~]*hydra[./]", text) is not None
-
-
-def parsed(arguments: Iterable[str]) -> dict[str, Override]:
-    """The arguments, key=value, by their keys; the last one of a key counts.
-
-    Raises UserError: what is no setting, and a key of Hydra's that would do nothing here.
-    """
-    found = {}
-    for argument in arguments:
-        override = _parsed(argument)
-        if is_hydras(argument) and not re.match(rf"[+]*hydra[./]({'|'.join(HYDRAS)})", argument):
-            raise UserError(
-                f"{argument}: does nothing here; the runs go to paths.outputs=FOLDER; of Hydra's "
-                f"keys there are hydra.{', '.join(HYDRAS)}"
-            )
-        found[override.key_or_group] = override
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _parsed(argument: str) -> Override:
-    key, sign, value = argument.partition("=")
-    if key.lstrip("+") in NAMES:
-        value = _VALUES.sub(_as_text, value)
-    try:
-        override = _grammar().parse_override(f"{key}{sign}{value}")
-    except (HydraException, ValueError) as error:
-        if "integer string conversion" in str(error):
-            raise UserError(f"{_short(argument)}: a number has too many digits") from None
-        raise UserError(
-            f"{_short(argument)}: is no setting; a setting is key=value, and a value with spaces, "
-            "commas or letters beyond ASCII is written 'key=\"value\"'"
-        ) from None
-    if override.type == OverrideType.DEL:
-        raise UserError(f"{argument}: no key can be taken away; give it a value: {key[1:]}=…")
-    return override
-
-
-_grammar = cache(OverridesParser.create)
-
-
-def _as_text(match: re.Match[str]) -> str:
-    """A name is what was typed, where the grammar would read a number (1e5 as 100000.0), a truth
-    value or null; a whole number is its own text."""
-    text = match[0].strip()
-    is_other = _NO_TEXT.fullmatch(text) and not re.fullmatch(r"-?[1-9]\d*|0", text)
-    return match[0].replace(text, f"'{text}'") if is_other else match[0]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:200]}…"
+FOR = "for"  # the key of an experiment that says what it sets for one data set alone
 
 
 def compose(arguments: Sequence[str]) -> dict[str, Any]:
@@ -101,7 +41,7 @@ def compose(arguments: Sequence[str]) -> dict[str, Any]:
     for override in values.values():
         if override.is_sweep_override():
             raise UserError(
-                f"{_short(str(override.input_line))}: several values are a sweep, one run each: "
+                f"{shortened(str(override.input_line))}: several values are a sweep, one run each: "
                 "write -m right after train; one list is key=[a,b], text with a comma 'key=\"a,b\"'"
             )
     chosen = [_choice(key, values.pop(key)) for key in GROUPS if key in values]
@@ -135,7 +75,7 @@ def _choice(group: str, override: Override) -> str:
         if group == "backbone":
             own += ", one of a library's by its name, as backbone=timm backbone.model=NAME"
         names = ", ".join(one for one in known if one != FROM_PYTHON)
-        raise UserError(f"{group}={_short(str(name))}: no such option; allowed: {names}{own}")
+        raise UserError(f"{group}={shortened(str(name))}: no such option; allowed: {names}{own}")
     return f"{group}={'null' if name is None else name}"
 
 
@@ -147,7 +87,7 @@ def options(group: str) -> list[str]:
         for root in roots
         for path in root.rglob("*.yaml")
     }
-    return sorted({one for one in files if not one.startswith("for/")} | {*OPTIONS.get(group, ())})
+    return sorted(files | {*OPTIONS.get(group, ())})
 
 
 def loader() -> ConfigLoaderImpl:
@@ -176,8 +116,12 @@ def _of_files(choices: tuple[str, ...], _: object) -> dict[str, Any]:
         said = " ".join(printable(line.strip()) for line in str(error).splitlines()[:2])
         raise UserError(f"{' '.join(choices)}: makes no config ({said})") from None
     plain: dict[str, Any] = OmegaConf.to_container(composed, resolve=False)  # type: ignore[assignment]
-    plain.pop("hydra", None)
-    return plain
+    chosen = plain.pop("hydra")["runtime"]["choices"]["data"]
+    of_data = plain.pop(FOR, None) or {}
+    own = of_data.get(chosen, {}) if isinstance(of_data, dict) else of_data
+    if not isinstance(own, dict):
+        raise UserError(f"{FOR}={of_data}: must be {{DATA: {{key: value}}}}")
+    return OmegaConf.to_container(OmegaConf.merge(plain, own))  # type: ignore[return-value]
 
 
 def _own_files() -> object:

@@ -10,9 +10,9 @@ from rich.table import Table
 from robustmd.config.check import make_config
 from robustmd.config.keys import Key, all_keys, described, keys_of, meant
 from robustmd.config.settings import OPTIONS, SECTIONS, Config, Top
+from robustmd.config.values import hydra_value
 from robustmd.console import make_console
 from robustmd.errors import UserError
-from robustmd.runs.rerun import hydra_value
 
 
 def explain(overrides: Sequence[str]) -> int:

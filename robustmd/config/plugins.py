@@ -111,7 +111,7 @@ def load_plugins(modules: Sequence[str]) -> None:
 
 def _load(written: str, name: str) -> None:
     try:
-        importlib.import_module(name)
+        module = importlib.import_module(name)
     except UserError as error:
         raise UserError(f"{written}: {error}") from None
     except (Exception, SystemExit) as error:  # a script that ends itself is no module
@@ -125,6 +125,13 @@ def _load(written: str, name: str) -> None:
             f"{written}: cannot be imported: {type(error).__name__}: {error}"
             f"{'' if isinstance(error, SyntaxError) else where}"  # which says where by itself
         ) from None
+    own = Path(f"{name.replace('.', '/')}.py").absolute()
+    imported = getattr(module, "__file__", None)
+    if own.is_file() and not (imported and own.samefile(imported)):
+        raise UserError(
+            f"{written}: Python imported {imported or 'a module of its own'} and not {own}; "
+            "rename your file"
+        )
 
 
 def described(config: Config) -> list[dict[str, str | None]]:

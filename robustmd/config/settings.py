@@ -150,7 +150,7 @@ class Paths(Settings):
 
 
 OPTIONS: Mapping[str, Registry] = {"data": DATA, "backbone": BACKBONES, "method": METHODS}
-GROUPS = (*OPTIONS, "training", "evaluation", "runtime", "experiment")  # folders of conf/
+GROUPS = (*OPTIONS, "experiment")  # folders of conf/
 SECTIONS: Mapping[str, type] = {
     "training": Training,
     "evaluation": Evaluation,

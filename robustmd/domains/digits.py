@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import IO
 
 import numpy as np
 from PIL import Image
@@ -25,7 +25,6 @@ from robustmd.errors import UserError, first_line, printable
 from robustmd.registry import Data, DataFacts, Settings, data, key
 from robustmd.runs.files import hex_digest
 
-BYTES = 257_910_900  # MNIST, and SVHN without its extra digits
 CLASSES = tuple(str(digit) for digit in range(10))
 SIDE = 32
 TIMEOUT = 20.0  # seconds without a byte
@@ -35,7 +34,7 @@ SOURCES = {
     "svhn": "SVHN cropped digits (Netzer et al. 2011)",
 }
 LICENCES = {"mnist": "CC BY-SA 3.0", "svhn": "non-commercial use only"}
-FOLDERS = {"mnist": ("MNIST/raw",), "svhn": ("svhn", "SVHN", ".")}  # fetched ones go to the first
+FOLDERS = {"mnist": "MNIST/raw", "svhn": "svhn"}  # below paths.data
 MD5S = {
     "mnist": {  # of the decompressed files, of which torchvision has none
         "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
@@ -65,11 +64,10 @@ class Digits(Data):
     verify: bool = key(True, help="false: take files that are not the official bytes, with a note")
 
     def names(self) -> tuple[str, ...]:
-        return ("mnist", "svhn")
+        return tuple(TITLES)
 
-    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
-        present = {TITLES[name]: None not in self._files(name, folder).values() for name in TITLES}
-        return "; ".join(f"{TITLES[name]} {LICENCES[name]}" for name in TITLES), BYTES, present
+    def at_hand(self, folder: Path) -> Mapping[str, bool]:
+        return {TITLES[name]: not self._missing(name, folder) for name in TITLES}
 
     def load(self, facts: DataFacts) -> DomainSet:
         """The domains "mnist" (60,000 + 10,000) and "svhn" (73,257 + 26,032). Raises UserError."""
@@ -80,27 +78,19 @@ class Digits(Data):
         folder = facts.folder("data")
         content: object = "official"  # which needs no files once it is prepared
         if not self.verify:
-            files = [path for name in domains for path in self._fetched(name, folder).values()]
+            files = [path for name in domains for path in self._fetched(name, folder)]
             content = [[str(path), stamp_of(path)] for path in files]
 
-        def build(notes: Notes) -> Iterator[Block]:
-            for number, name in enumerate(domains):
+        def build(_: Notes) -> Iterator[Block]:
+            for name in domains:
                 files = self._fetched(name, folder)
-                strangers = [file for file in files if _md5(files[file]) != MD5S[name][file]]
-                if strangers and self.verify:
-                    raise UserError(
-                        f"{len(strangers)} of the {len(files)} {TITLES[name]} files are not the "
-                        f"published ones: {printable(files[strangers[0]])} has content of another "
-                        f"md5 than {MD5S[name][strangers[0]]}; delete what is wrong to have it "
-                        "fetched, or use all as it is with data.verify=false"
-                    )
-                notes += [(number, file) for file in strangers]
+                if self.verify:
+                    _check_md5s(name, files)
                 try:
                     yield from (_mnist if name == "mnist" else _svhn)(files)
                 except Exception as error:  # over damaged bytes anything
-                    place = printable(next(iter(files.values())).parent)
                     raise UserError(
-                        f"the {TITLES[name]} files in {place} cannot be used "
+                        f"the {TITLES[name]} files in {printable(files[0].parent)} cannot be used "
                         f"({printable(first_line(error))[:200]}); delete them to have them fetched "
                         "again"
                     ) from error
@@ -108,84 +98,82 @@ class Digits(Data):
         settings = [list(domains), self.svhn.extra, self.verify]
         cache = facts.folder("cache")
         store = open_store(cache, "digits", SIDE, settings, content, build, facts.say)
-        loaded, notes = [], []
-        for number, name in enumerate(domains):
-            strangers = ", ".join(file for of, file in store.notes if of == number)
-            if strangers:
-                words = f"{TITLES[name]} is read from unofficial files (data.verify=false)"
-                notes.append(f"{words}: {strangers}")
+        loaded = []
+        for name in domains:
             source = SOURCES[name] + ", train + extra" * (name == "svhn" and self.svhn.extra)
-            verified = "not official" if strangers else "official"
             splits, sums = store.splits(name)
-            loaded.append(Domain(name, splits, source, LICENCES[name], verified, sums))
-        return DomainSet.of("digits", loaded, CLASSES, notes, facts.say)
+            loaded.append(Domain(name, splits, source, LICENCES[name], sums))
+        note = "data.verify=false: the files are taken as they are, official or not"
+        return DomainSet.of("digits", loaded, CLASSES, [] if self.verify else [note], facts.say)
 
-    def _files(self, name: str, folder: Path) -> dict[str, Path | None]:
-        """The domain's files by their names, perhaps compressed; None where one is missing."""
+    def _paths(self, name: str, folder: Path) -> list[Path]:
+        """The domain's files; where there is a compressed one alone, that one."""
         wanted = [file for file in MD5S[name] if self.svhn.extra or not file.startswith("extra")]
-        places = [folder / place for place in FOLDERS[name]]
-        paths = {
-            file: [place / f"{file}{suffix}" for place in places for suffix in ("", ".gz")]
-            for file in wanted
-        }
-        return {file: next(filter(Path.is_file, tries), None) for file, tries in paths.items()}
+        plain = [folder / FOLDERS[name] / file for file in wanted]
+        packed = [path.with_name(f"{path.name}.gz") for path in plain]
+        pairs = zip(plain, packed, strict=True)
+        return [two if two.is_file() and not one.is_file() else one for one, two in pairs]
 
-    def _fetched(self, name: str, folder: Path) -> dict[str, Path]:
-        """The same, once torchvision has fetched what was missing. Raises UserError."""
-        place = folder / FOLDERS[name][0]
-        missing = [place / file for file, path in self._files(name, folder).items() if path is None]
-        if missing:
+    def _missing(self, name: str, folder: Path) -> list[Path]:
+        return [path for path in self._paths(name, folder) if not path.is_file()]
+
+    def _fetched(self, name: str, folder: Path) -> list[Path]:
+        """Its files, once torchvision has fetched what was missing. Raises UserError."""
+        if missing := self._missing(name, folder):
             from torchvision.datasets import MNIST, SVHN  # noqa: PLC0415 - takes seconds
 
             with fetching("data=digits", missing):
                 if name == "mnist":
                     MNIST(folder, download=True)
                 for path in missing if name == "svhn" else ():
-                    SVHN(place, path.name.partition("_")[0], download=True)
-        return {file: path for file, path in self._files(name, folder).items() if path is not None}
+                    SVHN(path.parent, path.name.partition("_")[0], download=True)
+        return self._paths(name, folder)
 
 
-def _md5(path: Path) -> str:
-    """Of a file's content, decompressed; of one that cannot be read what no file has."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            return hex_digest(stream, hashlib.md5(usedforsecurity=False))  # type: ignore[arg-type]
-    except (OSError, EOFError):
-        return "unreadable"
+def _opened(path: Path) -> IO[bytes]:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
-def _mnist(files: Mapping[str, Path]) -> Iterator[Block]:
-    from torchvision.datasets import mnist, utils  # noqa: PLC0415 - takes seconds
+def _check_md5s(name: str, files: Sequence[Path]) -> None:
+    for path, md5 in zip(files, MD5S[name].values(), strict=False):  # the extra digits come last
+        try:
+            with _opened(path) as stream:
+                own = hex_digest(stream, hashlib.md5(usedforsecurity=False))  # type: ignore[arg-type]
+        except (OSError, EOFError):
+            own = "none, it cannot be read"
+        if own != md5:
+            raise UserError(
+                f"{printable(path)} is not the published file of {TITLES[name]} (md5 {own}, not "
+                f"{md5}); delete it to have it fetched, or use all files as they are with "
+                "data.verify=false"
+            )
 
-    with TemporaryDirectory() as scratch:
-        plain = {
-            file: utils.extract_archive(path, scratch) if path.suffix == ".gz" else path
-            for file, path in files.items()
-        }
-        for split, stem in (("train", "train"), ("test", "t10k")):
-            images = mnist.read_image_file(str(plain[f"{stem}-images-idx3-ubyte"])).numpy()
-            labels = mnist.read_label_file(str(plain[f"{stem}-labels-idx1-ubyte"])).numpy()
-            _check(images, labels, (28, 28))
-            yield f"mnist_{split}", labels, map(_enlarged, images)
+
+def _mnist(files: Sequence[Path]) -> Iterator[Block]:
+    """From files in IDX format: a header of 4 bytes and 4 for each dimension, then the values."""
+    for split, (images, labels) in (("train", files[:2]), ("test", files[2:])):
+        with _opened(images) as images_file, _opened(labels) as labels_file:
+            pixels = np.frombuffer(images_file.read(), np.uint8, offset=16)
+            digits = np.frombuffer(labels_file.read(), np.uint8, offset=8)
+        _check_labels(digits)
+        yield f"mnist_{split}", digits, map(_enlarged, pixels.reshape(len(digits), 28, 28))
 
 
-def _svhn(files: Mapping[str, Path]) -> Iterator[Block]:
+def _svhn(files: Sequence[Path]) -> Iterator[Block]:
     from scipy.io import loadmat  # noqa: PLC0415 - not needed once it is prepared
 
-    for split, parts in (("train", ("train", "extra")), ("test", ("test",))):
-        names = [name for part in parts if (name := f"{part}_32x32.mat") in files]
-        read = [loadmat(files[name], variable_names=("X", "y")) for name in names]
-        labels = np.concatenate([arrays["y"][:, 0].astype(np.int64) % 10 for arrays in read])
-        images = [np.moveaxis(arrays["X"], 3, 0) for arrays in read]
-        for array, arrays in zip(images, read, strict=True):
-            _check(array, arrays["y"][:, 0] - 1, (SIDE, SIDE, 3))
-        yield f"svhn_{split}", labels, chain(*images)
+    train, test, *extra = (loadmat(path, variable_names=("X", "y")) for path in files)
+    for split, parts in (("train", [train, *extra]), ("test", [test])):
+        labels = np.concatenate([part["y"][:, 0] for part in parts])
+        images = [np.moveaxis(part["X"], 3, 0) for part in parts]
+        shapes = {array.shape[1:] for array in images}
+        if sum(map(len, images)) != len(labels) or shapes != {(SIDE, SIDE, 3)}:
+            raise ValueError(f"there are {len(labels)} labels, and images of {shapes}")
+        _check_labels(labels - 1)
+        yield f"svhn_{split}", labels % 10, chain(*images)
 
 
-def _check(images: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raises ValueError for what are no digits of that shape."""
-    if images.dtype != np.uint8 or images.shape != (len(labels), *shape):
-        raise ValueError(f"images are {images.dtype} {images.shape}, labels {labels.shape}")
+def _check_labels(labels: np.ndarray) -> None:
     if not np.isin(labels, range(10)).all():
         raise ValueError("labels are not those of ten digits")
 

@@ -23,7 +23,7 @@ other versions may rasterise or ship the fonts differently, which the data's fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -41,10 +41,11 @@ SEED = 2019  # fixed: it belongs to the data set, not to the run
 SHUFFLE, DRAWN_STREAMS = 0, {"train": 1, "test": 2}  # independent streams under that seed
 HANDWRITTEN_TRAIN = 1_400
 UCI_FILE = Path(__file__).with_name("uci_digits.npz")
-CC_BY_4 = "CC BY 4.0"
-FONTS = "the fonts' licences, which leave pictures free"
-HANDWRITTEN = "UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged"
-DRAWN = "drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern"
+SOURCES = (  # of the handwritten and the drawn digits
+    "UCI Optical Recognition of Handwritten Digits (Alpaydin, Kaynak), enlarged",
+    "drawn from matplotlib's fonts: DejaVu, STIX, Computer Modern",
+)
+LICENCES = ("CC BY 4.0", "the fonts' licences, which leave pictures free")
 FONT_STYLES = {
     "DejaVuSans": ("", "-Bold", "-Oblique"),
     "DejaVuSansMono": ("", "-Bold", "-Oblique"),
@@ -85,15 +86,8 @@ class Shipped(Data):
     counts: ClassVar[tuple[int, int]]
     style: ClassVar[Style]
 
-    def sources(self) -> dict[str, tuple[str, str]]:
-        """{domain: (source, licence)}, in order."""
-        return {"handwritten": (HANDWRITTEN, CC_BY_4), self.drawn: (DRAWN, FONTS)}
-
     def names(self) -> tuple[str, ...]:
-        return tuple(self.sources())
-
-    def at_hand(self, folder: Path) -> tuple[str, int, Mapping[str, bool]]:
-        return f"{CC_BY_4}; {FONTS}", 0, {}
+        return ("handwritten", self.drawn)
 
     def load(self, facts: DataFacts) -> DomainSet:
         """Made on first use and kept in paths.cache. Raises UserError if that cannot be written."""
@@ -101,9 +95,9 @@ class Shipped(Data):
         cache = facts.folder("cache")
         store = open_store(cache, self.name, SIDE, settings, "", self._build, facts.say)
         domains = []
-        for name, (source, licence) in self.sources().items():
+        for name, source, licence in zip(self.names(), SOURCES, LICENCES, strict=True):
             splits, sums = store.splits(name, f"{name}_")
-            domains.append(Domain(name, splits, source, licence, "made here", sums))
+            domains.append(Domain(name, splits, source, licence, sums))
         return DomainSet.of(self.name, domains, CLASSES)
 
     def _build(self, notes: Notes) -> Iterator[Block]:

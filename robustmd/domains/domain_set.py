@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PIL import Image
 
-from robustmd.errors import Say, UserError, first_line, listed, printable
+from robustmd.domains.from_python import check_part, read_parts
+from robustmd.errors import Say, UserError, listed, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SPLITS = ("train", "val", "test")
 LONGEST_NAME = 200
-READ_AGAIN = 4  # items of a Dataset; each may be as before by chance
 
 
 @dataclass(frozen=True)
@@ -95,16 +93,14 @@ class Split:
 class Domain:
     """One source of images with its splits: "train", "test" and perhaps "val".
 
-    source, licence: where the images come from and how they may be used, one line each. verified:
-    whether the bytes are the published ones: "official", "not official", "own files", "made here",
-    or "" if not known. checksums: what a fingerprint knows it by, {"train_images": hex, …}.
+    source, licence: where the images come from and how they may be used, one line each. checksums:
+    what a fingerprint knows it by, {"train_images": hex, …}.
     """
 
     name: str
     splits: Mapping[str, Split]
     source: str = ""
     licence: str = ""
-    verified: str = ""
     checksums: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -149,7 +145,7 @@ class DomainSet:
     files: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        check_names("domain", self.names, f"data {self.name}", "/")
+        check_names("domain", self.names, f"data {self.name}")
 
     @classmethod
     def of(
@@ -191,28 +187,16 @@ class DomainSet:
         """
         if not domains:
             raise UserError(f"data {name}: there is no domain; at least one is needed")
-        parts = [
-            (domain, split, x, y)
-            for domain, given in domains.items()
-            for split, (x, y) in _split_arrays(domain, given, features).items()
-        ]
-        first, _, first_x, first_y = parts[0]
+        parts, changing = read_parts(domains, features)
         if classes is None:
-            tops = [int(y.max()) + 1 for *_, y in parts if y.ndim == 1]
-            count = max(tops) if first_y.ndim == 1 else first_y.shape[1]
+            tops = [int(part.targets.max()) + 1 for part in parts if part.targets.ndim == 1]
+            last = parts[0].targets
+            count = max(tops) if last.ndim == 1 else last.shape[1]
             classes = [str(number) for number in range(count)]
-        for domain, split, x, y in parts:
-            if size_in_words(x) != size_in_words(first_x):
-                fault = f"its images are {size_in_words(x)}, those of {first} "
-                fault += f"{size_in_words(first_x)}; resize to one size"
-            elif (y.ndim, y.dtype) != (first_y.ndim, first_y.dtype):
-                fault = "its labels are numbers and others' are classes, or the other way round"
-            else:
-                fault = _target_fault(y, len(classes))
-            if fault:
-                raise UserError(f"domain {domain}, {split} split: {fault}")
-        images = np.concatenate([x for _, _, x, _ in parts])
-        targets = np.concatenate([y for _, _, _, y in parts])
+        for part in parts:
+            check_part(part, parts[0], len(classes))
+        images = np.concatenate([part.images for part in parts])
+        targets = np.concatenate([part.targets for part in parts])
         splits: dict[str, dict[str, Split]] = {domain: {} for domain in domains}
         sums: dict[str, dict[str, str]] = {domain: {} for domain in domains}
         end = 0
@@ -224,9 +208,14 @@ class DomainSet:
             as_image = x if x.dtype == np.uint8 else x[:, None, ..., None]
             sums[domain] |= {f"{split}_images": array_sha256(as_image)}
             sums[domain] |= {f"{split}_labels": array_sha256(y)}
-        about = {"source": "tensors in memory"}
-        made = [Domain(d, splits[d], **about, checksums=sums[d]) for d in domains]
-        return cls.of(name, made, classes, _chance_notes(domains))
+        source = "tensors in memory"
+        made = [Domain(d, splits[d], source, checksums=sums[d]) for d in domains]
+        note = (
+            f"warning: the Dataset of {listed(changing)} gives other items when read again: what "
+            "its transforms draw was drawn once, and each call is another run; "
+            "data.augment=standard, or an augmentation of your own, draws anew for each batch"
+        )
+        return cls.of(name, made, classes, [note] if changing else [])
 
     @property
     def images(self) -> np.ndarray:
@@ -253,11 +242,6 @@ class DomainSet:
     def are_numbers(self) -> bool:
         """Whether targets are numbers, as of a regression, of several labels, or of tokens."""
         return self.targets.ndim == 2
-
-    @property
-    def num_domains(self) -> int:
-        """K."""
-        return len(self.domains)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -364,8 +348,10 @@ class DomainSet:
 
     def head(self) -> str:
         """Name, domains, classes and the size of what the model sees, in a line."""
-        size = size_in_words(self.images, self.image_size)
         kind = "numbers" if self.are_numbers else "classes"
+        size = "×".join(map(str, self.image_size))
+        if not self.are_images:
+            size = f"{'tokens' if self.are_tokens else 'features'} {list(self.image_size[1:])}"
         what = f"{len(self)} domains, {len(self.classes)} {kind}, {size}"
         return printable(f"DomainSet {self.name}: {what}")
 
@@ -377,14 +363,6 @@ class DomainSet:
         return pd.DataFrame(rows[:10], index=[printable(name) for name in self.names[:10]])
 
 
-def size_in_words(images: np.ndarray, seen: Sequence[int] = ()) -> str:
-    """32×32 of images, or `seen` of them; else as "features [12, 8]" or "tokens [12]"."""
-    if images.dtype == np.uint8:
-        return "×".join(map(str, seen or images.shape[1:3]))
-    kind = "tokens" if images.dtype == np.int64 else "features"
-    return f"{kind} {list(images.shape[1:])}"
-
-
 def array_sha256(array: np.ndarray) -> str:
     """Hex sha256 over an array's type, shape and values in row-major, little-endian order: the same
     whatever file, path, compression or byte order it came from."""
@@ -394,19 +372,20 @@ def array_sha256(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def check_names(kind: str, names: Iterable[Any], where: str, slashes: str = "/\\") -> None:
+def check_names(kind: str, names: Iterable[Any], where: str) -> None:
     """Names become keys of files and columns of tables: no slash, no control character. Raises
     UserError."""
     for name in names:
-        is_fit = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name not in (".", "..")
-        if not is_fit or any(
-            c in slashes or unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name
-        ):
-            shown = printable(name) if name else repr(name)
+        is_text = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME
+        if not is_text or name in (".", "..") or any(map(_is_unfit, name)):
             raise UserError(
-                f"{printable(where)}: {kind} {shown} must be text, 1 to {LONGEST_NAME} printable "
-                f"characters without {' and '.join(slashes)}"
+                f"{printable(where)}: {kind} {printable(name) if name else repr(name)} must be "
+                f"text, 1 to {LONGEST_NAME} printable characters without /"
             )
+
+
+def _is_unfit(letter: str) -> bool:
+    return letter == "/" or unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
 
 
 # --- seeded draws: who is held out, and a test split for a domain that has none -------------------
@@ -441,127 +420,3 @@ def seeded_split(
     chosen = np.zeros(total, dtype=bool)
     chosen[by_class[spaced]] = True
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
-
-
-# --- a user's own arrays --------------------------------------------------------------------------
-
-
-def _split_arrays(
-    domain: str, given: Sequence[Any], features: bool
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Split → images and labels, as a `Split` has them. Raises UserError."""
-    torch_data = sys.modules.get("torch.utils.data")  # which whoever made a Dataset has loaded
-    if len(given) == 2 and torch_data and all(isinstance(x, torch_data.Dataset) for x in given):
-        given = [array for dataset in given for array in _items(domain, dataset)]
-    if len(given) != 4:
-        raise UserError(
-            f"domain {domain}: {len(given)} arrays given, needed are train images, train labels, "
-            "test images and test labels, or two Datasets of torch: train and test"
-        )
-    train_x, train_y, test_x, test_y = map(_array, given)
-    return {
-        "train": _inputs_and_labels(f"domain {domain}, train", train_x, train_y, features),
-        "test": _inputs_and_labels(f"domain {domain}, test", test_x, test_y, features),
-    }
-
-
-def _items(domain: str, dataset: Any) -> list[np.ndarray]:
-    """All x and all y, [N, …] each, of a Dataset whose items are pairs (x, y)."""
-    try:
-        x, y = zip(*[tuple(dataset[index]) for index in range(len(dataset))], strict=True)
-        return [np.stack([_array(value) for value in values]) for values in (x, y)]
-    except (TypeError, ValueError) as error:
-        raise UserError(
-            f"domain {domain}: {type(dataset).__name__} gives no pairs (x, y) of one shape, as a "
-            f"map-style Dataset does ({first_line(error)})"
-        ) from None
-
-
-def _chance_notes(domains: Mapping[str, Sequence[Any]]) -> list[str]:
-    """A note where Datasets give other items when they are read again."""
-    pairs = {name: given for name, given in domains.items() if len(given) == 2}
-    names = [name for name, pair in pairs.items() if any(map(_draws, pair))]
-    if not names:
-        return []
-    return [
-        f"warning: the Dataset of {listed(names)} gives other items when read again: what its "
-        "transforms draw was drawn once, and each call is another run; data.augment=standard, or "
-        "an augmentation of your own, draws anew for each batch"
-    ]
-
-
-def _draws(dataset: Any) -> bool:
-    for index in range(min(READ_AGAIN, len(dataset))):
-        first, again = ([_array(value) for value in dataset[index]] for _ in range(2))
-        if not all(map(np.array_equal, first, again)):
-            return True
-    return False
-
-
-def _array(values: Any) -> np.ndarray:
-    """Of an array, a sequence, a PIL image (RGB), or a torch tensor on whatever device."""
-    if isinstance(values, Image.Image):
-        values = values.convert("RGB")
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-
-
-def _inputs_and_labels(
-    where: str, x: np.ndarray, y: np.ndarray, features: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    if y.ndim in (1, 2) and y.dtype.kind == "f":
-        labels = y.astype(np.float32).reshape(len(y), -1)
-    elif y.ndim in (1, 2) and y.dtype.kind in "iu":
-        labels = y.astype(np.int64)
-    else:
-        raise UserError(
-            f"{where}: labels are {y.dtype} {list(y.shape)}; needed are integers [N] for classes, "
-            "integers [N, L] for tokens, or floating point [N] or [N, L] for numbers"
-        )
-    read = _features if features or (x.ndim == 2 and x.dtype != np.uint8) else _images
-    if (images := read(x)) is None:
-        ends = f" from {x.min()} to {x.max()}" if x.size and x.dtype.kind in "iuf" else ""
-        raise UserError(
-            f"{where}: given is {x.dtype} {list(x.shape)}{ends}; images are uint8 in 0..255 or "
-            "floating point in 0..1, [N, H, W], [N, C, H, W] or [N, H, W, C] with 1 or 3 channels, "
-            "so that it is plain which they are, channels first or last; features are finite "
-            "numbers [N, d] or, with DomainSet.from_tensors(…, features=True), [N, …]; tokens are "
-            "int64 of such a shape, 0 or above"
-        )
-    if len(labels) != len(images) or not len(labels):
-        raise UserError(f"{where}: has {len(images)} images and {len(labels)} labels")
-    return images, labels
-
-
-def _images(x: np.ndarray) -> np.ndarray | None:
-    """uint8 [N, H, W, 3] from any of the allowed forms."""
-    if x.ndim == 3:
-        x = x[..., None]
-    elif x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] not in (1, 3):
-        x = np.moveaxis(x, 1, 3)
-    elif x.ndim != 4 or x.shape[1] in (1, 3) or x.shape[3] not in (1, 3):
-        return None
-    if x.dtype.kind == "f" and (not x.size or (x.min() >= 0 and x.max() <= 1)):  # NaN is neither
-        x = np.rint(x * 255).astype(np.uint8)
-    if x.dtype != np.uint8:
-        return None
-    return np.ascontiguousarray(np.broadcast_to(x, (*x.shape[:3], 3)))
-
-
-def _features(x: np.ndarray) -> np.ndarray | None:
-    """float32 or int64 [N, …] of features or tokens [N, …]."""
-    finite = x.dtype.kind == "f" and np.isfinite(x).all()
-    tokens = x.dtype.kind == "i" and x.min(initial=0) >= 0
-    if x.ndim < 2 or not (finite or tokens):
-        return None
-    return np.ascontiguousarray(x, np.float32 if finite else np.int64)
-
-
-def _target_fault(targets: np.ndarray, classes: int) -> str:
-    """Why the targets are none of so many classes or numbers, in words; "" where they are."""
-    if targets.ndim == 2:
-        finite, count = np.isfinite(targets).all(), targets.shape[1]
-        wrong = f"{count} numbers an image, of which `classes` names {classes}"
-        return "labels are not all finite" if not finite else wrong * (count != classes)
-    low, high = targets.min(), targets.max()
-    wrong = f"labels run from {low} to {high}, but {classes} classes allow 0 to {classes - 1}"
-    return wrong if low < 0 or high >= classes else ""

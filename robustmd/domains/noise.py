@@ -18,7 +18,7 @@ import numpy as np
 from robustmd.config.ranges import ANGLES, SEED, SIGMAS, SOME_SIGMAS, one_of
 from robustmd.domains.digits import Digits
 from robustmd.domains.digits_mini import DigitsMini, DigitsTyped
-from robustmd.domains.domain_set import Domain, DomainSet, Split, array_sha256, stream
+from robustmd.domains.domain_set import Domain, DomainSet, array_sha256, stream
 from robustmd.domains.pets import Pets
 from robustmd.errors import UserError
 from robustmd.registry import DataFacts, data, key
@@ -100,15 +100,25 @@ def noisy_name(sigma: float) -> str:
     return f"sigma_{sigma:g}"
 
 
+def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[tuple[str, str, float]]:
+    """Name, variant and σ of every domain: every σ of the first angle, then of the next. The names
+    are "rotate_0", "rotate_15", …, or "rotate_0_sigma_0", … unless `sigmas` is [0] alone."""
+    views = []
+    for angle in angles:
+        name = f"rotate_{angle:g}"
+        variant = "identity" if angle == 0 else name
+        for sigma in sigmas:
+            noisy = "" if list(sigmas) == [0] else f"_{noisy_name(sigma)}"
+            views.append((name + noisy, variant, float(sigma)))
+    return views
+
+
 def noise_copies(base: DomainSet, domain: str, sigmas: Sequence[float], name: str) -> DomainSet:
     """The domains "sigma_0", "sigma_4", …: one of `base`'s domains with noise of each σ ≥ 0 on the
     0..255 scale. name: of the data set. Raises UserError for an unknown domain."""
     copied = base[domain]
-    domains = [
-        _changed(base, copied, noisy_name(sigma), copied.splits, "", float(sigma))
-        for sigma in sigmas
-    ]
-    return DomainSet.of(name, domains, base.classes, base.notes, files=base.files)
+    copies = [_changed(base, copied, noisy_name(sigma), "", float(sigma), {}) for sigma in sigmas]
+    return DomainSet.of(name, copies, base.classes, base.notes, files=base.files)
 
 
 def rotated_grid(
@@ -124,63 +134,46 @@ def rotated_grid(
 
     Raises UserError for an unknown domain, and for a split of fewer images than domains.
     """
-    dealt = base[domain]
-    views = grid(angles, sigmas)
-    orders = {}
+    dealt, views = base[domain], grid(angles, sigmas)
+    rows = {}
     for split, images in dealt.splits.items():
         if images.stored < len(views):
             raise UserError(
                 f"{domain}/{split}: {images.stored} images cannot be dealt out to {len(views)} "
                 "domains; take fewer angles or sigmas"
             )
-        orders[split] = stream(split_seed, f"{domain}/{split}").permutation(images.stored)
+        order = stream(split_seed, f"{domain}/{split}").permutation(images.stored)
+        rows[split] = images.rows[order]
     domains = []
     for k, (own_name, variant, sigma) in enumerate(views):
         # Sorted rows keep reading from the memory map sequential; batches draw at random anyhow.
-        splits = {
-            split: replace(images, rows=np.sort(images.rows[orders[split][k :: len(views)]]))
-            for split, images in dealt.splits.items()
-        }
-        sums = {
-            f"{s}_rows": array_sha256(images.rows - images.first) for s, images in splits.items()
-        }
-        made = _changed(base, dealt, own_name, splits, variant, sigma)
-        domains.append(replace(made, checksums={**made.checksums, **sums}))
+        own = {split: np.sort(shuffled[k :: len(views)]) for split, shuffled in rows.items()}
+        splits = {s: replace(images, rows=own[s]) for s, images in dealt.splits.items()}
+        part = replace(dealt, splits=splits)
+        sums = {f"{s}_rows": array_sha256(own[s] - dealt.splits[s].first) for s in own}
+        domains.append(_changed(base, part, own_name, variant, sigma, sums))
     return DomainSet.of(name, domains, base.classes, base.notes, files=base.files)
-
-
-def grid(angles: Sequence[float], sigmas: Sequence[float]) -> list[tuple[str, str, float]]:
-    """Name, variant and σ of every domain: every σ of the first angle, then of the next. The names
-    are "rotate_0", "rotate_15", …, or "rotate_0_sigma_0", … unless `sigmas` is [0] alone."""
-    views = []
-    for angle in angles:
-        degrees = f"{angle % 360:g}"
-        name = "rotate_0" if float(degrees) in (0, 360) else f"rotate_{degrees}"
-        for sigma in sigmas:
-            noisy = "" if list(sigmas) == [0] else f"_{noisy_name(sigma)}"
-            variant = "identity" if name == "rotate_0" else name
-            views.append((name + noisy, variant, float(sigma)))
-    return views
 
 
 def _changed(
     base: DomainSet,
     domain: Domain,
     name: str,
-    splits: Mapping[str, Split],
     variant: str,
     sigma: float,
+    sums: Mapping[str, str],
 ) -> Domain:
-    """These splits of the base's domain with the noise, and in the variant, if one is given."""
-    seen = {}
-    for split, images in splits.items():
+    """The base's domain under another name, with the noise, and in the variant if one is given."""
+    splits = {}
+    for split, images in domain.splits.items():
         variants = (variant,) if variant else images.views.variants
-        seen[split] = replace(images, views=replace(images.views, variants=variants, sigma=sigma))
+        views = replace(images.views, variants=variants, sigma=sigma)
+        splits[split] = replace(images, views=views)
     source = domain.source
     if variant not in ("", "identity"):
         source += f", rotated by {variant.removeprefix('rotate_')}°"
     if sigma:
         source += f" + N(0, {sigma:g}²)"
-    made = replace(domain, name=name, source=source, splits=seen)
-    of = {"base": base.fingerprint, "domain": domain.name}
-    return replace(made, checksums=made.views_in_words() | of)
+    changed = replace(domain, name=name, source=source, splits=splits)
+    of = {"base": base.fingerprint, "domain": domain.name, **sums}
+    return replace(changed, checksums=changed.views_in_words() | of)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +21,9 @@ from filelock import FileLock
 
 from robustmd.domains.domain_set import Split, array_sha256
 from robustmd.errors import Say, UserError
-from robustmd.runs.files import reading, remove
 
 VERSION = 4  # of what `build` functions write: raise it where one writes other arrays
 FACTS = "facts.json"
-LARGEST_FACTS = 1 << 28  # bytes
 
 Notes = list[tuple[int, str]]  # a row of the images or a number of a domain, and a text
 # Name of a block of images, its labels int64 [n], and its images in parts, uint8 [m, S, S, 3].
@@ -98,14 +96,13 @@ def open_store(
                 return store
             part = cache / f".{kind}.part"
             for old in (part, *cache.glob(f"{kind}-*")):  # of a killed process; of other files
-                with suppress(OSError):
-                    remove(old)
+                shutil.rmtree(old, ignore_errors=True)
             part.mkdir()
             try:
                 _write(part, side, build)
                 part.rename(folder)
             except BaseException:
-                remove(part)
+                shutil.rmtree(part)
                 raise
         if store := _read(folder):
             return store
@@ -119,10 +116,9 @@ def open_store(
 
 
 def check_store(folder: Path) -> None:
-    """Compare all arrays with their checksums. Raises UserError where one differs."""
+    """Compare all arrays of a store with their checksums. Raises UserError where one differs."""
     store = _read(folder)
-    if store is None:
-        raise UserError(f"{folder}: is damaged; remove it to have it prepared again")
+    assert store is not None
     for name, rows in store.rows.items():
         own = slice(rows[0], rows[-1] + 1)
         sums = array_sha256(store.images[own]), array_sha256(store.labels[own])
@@ -134,28 +130,18 @@ def check_store(folder: Path) -> None:
 
 
 def _read(folder: Path) -> Store | None:
-    """None where there is no store, or what lies there is none. The one place that meets the bytes
-    of a store: they may be anything."""
+    """None where there is no store, or one with a file too short: it is then prepared again."""
     try:
-        with reading(folder / FACTS, LARGEST_FACTS) as stream:
-            facts = json.load(stream)
-        arrays = []
-        for name in ("images", "labels"):
-            with reading(folder / f"{name}.npy"):  # neither a link nor a pipe
-                mapped = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-            arrays.append(np.asarray(mapped))  # np.memmap's own class slows every index down
-        images, labels = arrays
-        rows, sha256, end = {}, {}, 0
-        for name, length, *sums in facts["blocks"]:
-            rows[name], sha256[name] = np.arange(end, end + length, dtype=np.int64), tuple(sums)
-            end += length
-        side = images.shape[1]
-        sound = images.shape == (end, side, side, 3) and labels.shape == (end,)
-        sound &= images.dtype == np.uint8 and labels.dtype == np.int64 and images.flags.c_contiguous
-        notes = [(int(row), str(text)) for row, text in facts["notes"]]
-        return Store(images, labels, rows, sha256, notes) if sound else None
-    except Exception:
+        facts = json.loads((folder / FACTS).read_text())
+        mapped = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("images", "labels")]
+    except (OSError, ValueError, EOFError):
         return None
+    images, labels = map(np.asarray, mapped)  # np.memmap's own class slows every index down
+    rows, sha256, end = {}, {}, 0
+    for name, length, *sums in facts["blocks"]:
+        rows[name], sha256[name] = np.arange(end, end + length, dtype=np.int64), tuple(sums)
+        end += length
+    return Store(images, labels, rows, sha256, [tuple(note) for note in facts["notes"]])
 
 
 def _write(part: Path, side: int, build: Callable[[Notes], Iterable[Block]]) -> None:

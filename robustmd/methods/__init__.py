@@ -36,4 +36,10 @@ def build_adversary(method: Any, facts: MethodFacts) -> Adversary:
             f"method={method.name}: build returned {type(adversary).__name__}; it must return a "
             "robustmd.adversary.Adversary"
         )
+    if type(adversary).weighted_loss is not Adversary.weighted_loss:
+        raise UserError(
+            f"method={method.name}: {type(adversary).__name__} overrides weighted_loss, which no "
+            "run calls: a method gives weights; what else is minimised is a loss of your own "
+            "(@robustmd.loss)"
+        )
     return adversary

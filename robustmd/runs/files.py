@@ -18,7 +18,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 CONFIG = "config.yaml"
 METRICS = "metrics.csv"
@@ -36,8 +36,6 @@ HOLDER = "holder.txt"  # who has the lock
 LOCKING = frozenset({LOCK, HOLDER})
 EXAMPLES = "examples.png"
 TRACKING = "tracking.json"
-PACKED = ".gz"  # after the name of a table of a published run
-PUBLISHED = "published"  # below outputs: copies of runs, which are under version control
 ALL = frozenset(
     {CONFIG, METRICS, WEIGHTS, MEASURES, SUMMARY, ENVIRONMENT, PREDICTIONS, LOG, CHECKPOINTS, LOCK}
     | {EXAMPLES, TRACKING, HOLDER}
@@ -52,8 +50,6 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     MEASURES: {**_ITERATION, **_PLACE, "metric": str, "value": float},
 }
 
-DEEPEST = 8  # <outputs>/<data>/<method>/<hash>/seed=<n> needs 4; a report on "/" must end
-MARKS = (CONFIG, SUMMARY)
 LARGEST = 2**34  # bytes of any file of a run; one with holes may claim more than a disk has
 
 # Zero where a system knows none of them.
@@ -182,61 +178,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-# --- which folders are runs -----------------------------------------------------------------------
-
-
-class Discovered(NamedTuple):
-    """Run directories, and everything else with a reason; both in the order of their paths."""
-
-    run_directories: list[Path]
-    others: list[tuple[Path, str]]
-
-
-def find_run_directories(root: Path) -> Discovered:
-    """Walks `root` (a resolved folder) once. No symbolic link is followed: a target inside the tree
-    is met by itself, one outside is not ours.
-
-    A run directory holds config.yaml or summary.json, or is called seed=<n>, and has no other below
-    it (a config.yaml that strayed into outputs/ hides nothing). Of a foreign folder only the
-    topmost is named; empty and hidden ones are passed over, and so is `root`/published, which holds
-    copies.
-    """
-    found = _below(root, 0)
-    return Discovered(sorted(found.run_directories), sorted(found.others))
-
-
-def _below(directory: Path, depth: int) -> Discovered:
-    try:
-        with os.scandir(directory) as listing:
-            children = sorted(listing, key=lambda child: child.name)
-    except OSError as error:
-        return Discovered([], [(directory, f"cannot be listed: {error.strerror}")])
-    found = Discovered([], [])
-    for child in children:
-        if depth == 0 and child.name == PUBLISHED:
-            continue
-        path = directory / child.name
-        if child.is_symlink():
-            if os.path.isdir(path):  # noqa: PTH112 - false for a loop and for what may not be seen
-                found.others.append((path, "a symbolic link: not followed"))
-        elif child.is_dir() and not child.name.startswith(".") and depth < DEEPEST:
-            deeper = _below(path, depth + 1)
-            found.run_directories.extend(deeper.run_directories)
-            found.others.extend(deeper.others)
-    if found.run_directories:
-        return found
-    if _looks_like_run(directory, children, is_root=depth == 0):
-        return Discovered([directory], [])
-    if depth > 0 and (found.others or any(one.is_file(follow_symlinks=False) for one in children)):
-        reason = f"not a run directory: no {' or '.join(MARKS)} in it"
-        return Discovered([], [(directory, reason)])
-    return found
-
-
-def _looks_like_run(directory: Path, children: list[os.DirEntry[str]], *, is_root: bool) -> bool:
-    marks = sum(child.name in MARKS for child in children)
-    if is_root:
-        return marks == len(MARKS)
-    return marks > 0 or directory.name.startswith("seed=")

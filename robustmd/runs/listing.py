@@ -3,16 +3,14 @@ of those that did not finish; and the records of those that did, to pass on."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import shutil
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,11 @@ from robustmd.config.identity import NUMBER_CHANGING, canonical, flattened
 from robustmd.errors import UserError, printable
 from robustmd.metrics import worst
 from robustmd.runs import files, lock, rerun
+from robustmd.runs.discover import find_run_directories
+from robustmd.runs.published import write_study
 from robustmd.runs.reader import Records, collect, judge, root_of, status_of
-from robustmd.runs.run import constant_of, one_class_words, unseen_domains
+from robustmd.runs.run import Run, constant_of, one_class_words, unseen_domains
+from robustmd.runs.sweep_note import runs_to_begin
 from robustmd.runs.untrusted import Missing, Unreadable, read_bytes, read_table
 
 COLUMNS = ("run", "status", "iterations", "worst loss", "age", "differs in")
@@ -59,7 +60,7 @@ def list_runs(outputs: Path) -> list[Listed]:
     """Every run directory below `outputs`, in the order of their paths. Raises UserError: it is no
     folder."""
     root = root_of(outputs)
-    found = (_listed(path, root) for path in files.find_run_directories(root).run_directories)
+    found = (_listed(path, root) for path in find_run_directories(root).run_directories)
     return [one for one in found if one is not None]
 
 
@@ -121,7 +122,8 @@ def _worst_loss(path: Path, records: Records) -> float | None:
 
 def _age(path: Path) -> float:
     """Seconds since the run last wrote; 0 where a clock was set back since."""
-    there = [path / name for name in GROWING if (path / name).is_file()] or [path]
+    there = [path / name for name in GROWING if (path / name).is_file()]
+    there = there or [next(one for one in (path, *path.parents) if one.exists())]  # a study's
     return max(0.0, time.time() - max(one.lstat().st_mtime for one in there))
 
 
@@ -189,49 +191,32 @@ def remove(path: Path, root: Path) -> None:
         folder.rmdir()
 
 
-RECORDS = (files.CONFIG, files.SUMMARY, files.ENVIRONMENT)
-TABLES = (files.METRICS, files.WEIGHTS, files.MEASURES)
-
-
 def publish_records(outputs: Path, to: Path) -> tuple[int, int]:
-    """Copy the records of every finished run below `outputs` to the same place below `to`, its
-    tables packed with gzip, without the machine's folders: the same bytes whenever it is done.
-    Returns how many runs, and how many bytes. Raises UserError: no finished run is there; OSError.
-    """
+    """Write the records of every finished run below `outputs` to `to`, without the machine's
+    folders, as published.py has them. Returns how many runs, and how many bytes. Raises UserError:
+    no finished run is there; OSError."""
     found = collect(outputs)
     if not found.runs:
         raise UserError(f"--publish {to}: {outputs} has no finished run; name a folder with some")
-    total = 0
-    for run in found.runs:
-        folder = to / run.path.relative_to(found.outputs)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in _contents(run.path).items():
-            files.write_atomically(folder / name, methodcaller("write", content))
-            total += len(content)
-    return len(found.runs), total
+    runs = ((run.place, _placeless(run), _csv_files(run.path)) for run in found.runs)
+    return len(found.runs), write_study(to, runs)
 
 
-def _contents(run: Path) -> dict[str, bytes]:
-    contents = {name: _placeless(name, read_bytes(run / name)) for name in RECORDS}
-    for name in TABLES:
-        try:
-            packed = gzip.compress(read_bytes(run / name), mtime=0)
-        except Missing:  # measures.csv is there where metrics were asked for
-            continue
-        contents[f"{name}{files.PACKED}"] = packed
-    return contents
+def _placeless(run: Run) -> dict[str, Mapping[str, Any]]:
+    """Its records without the folders of the machine that trained, which change no number."""
+    environment = {key: value for key, value in run.environment.items() if key != "folder"}
+    typed = environment.get("overrides") or []
+    environment["overrides"] = [one for one in typed if not one.startswith("paths.")]
+    config = {key: value for key, value in run.config.items() if key != "paths"}
+    return {files.CONFIG: config, files.SUMMARY: run.summary, files.ENVIRONMENT: environment}
 
 
-def _placeless(name: str, content: bytes) -> bytes:
-    """Without the folders of the machine that trained, which change no number."""
-    if name == files.CONFIG:
-        return re.sub(rb"^paths:\n(?:  .*\n)+", b"", content, flags=re.MULTILINE)
-    if name == files.ENVIRONMENT:
-        environment = {k: v for k, v in json.loads(content).items() if k != "folder"}
-        typed = environment.get("overrides", [])
-        environment["overrides"] = [one for one in typed if not one.startswith("paths.")]
-        return (json.dumps(environment, indent=2, ensure_ascii=False) + "\n").encode()
-    return content
+def _csv_files(run: Path) -> dict[str, bytes]:
+    found = {}
+    for name in files.COLUMNS:
+        with suppress(Missing):  # measures.csv is there where metrics were asked for
+            found[name] = read_bytes(run / name)
+    return found
 
 
 def runs(
@@ -254,6 +239,8 @@ def runs(
     counts = Counter(one.status for one in every)
     words = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     _say(f"{len(every)} runs: {words}" if every else f"{outputs}: no runs in it")
+    for line in runs_to_begin(outputs):
+        _say(line)
     return 0
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
+from robustmd.runs.discover import find_run_directories
 from robustmd.runs.run import (
     CROSS_ENTROPY,
     Collection,
@@ -66,7 +67,7 @@ def collect(outputs: Path) -> Collection:
     of the tree are not followed. Raises `UserError` only where `outputs` is no folder.
     """
     root = root_of(outputs)
-    found = files.find_run_directories(root)
+    found = find_run_directories(root)
     problems = [Problem(path, reason, "directory") for path, reason in found.others]
     runs: list[Run] = []
     for path in found.run_directories:

@@ -18,6 +18,7 @@ from robustmd.config.keys import all_keys
 from robustmd.config.paths import names_weights
 from robustmd.config.plugins import config_folder
 from robustmd.config.settings import GROUPS, OPTIONS
+from robustmd.config.values import hydra_value
 from robustmd.errors import printable
 from robustmd.runs.untrusted import Unreadable
 
@@ -28,10 +29,8 @@ WEIGHTS = "backbone.weights"  # a path, or a name
 # No record brings code in, nor does it say where this user's runs are sent.
 NOT_REPEATED = ("force", "resume", "paths.outputs", "imports", "tracking", "tracking_model")
 SHOWN = 80  # characters of a setting that is refused
-_SETTING = re.compile(r"(\+{0,2})([\w./]+)=(.*)", re.ASCII)
+_SETTING = re.compile(r"\+{0,2}([\w./]+)=(.*)", re.ASCII)  # signs of older editions
 _OPTION = re.compile(r"\w+(/\w+)*", re.ASCII)  # no "..", which would lead Hydra out of conf/
-_PLAIN = re.compile(r"[A-Za-z_/][\w./:+@-]*", re.ASCII)  # what Hydra takes for text without quotes
-_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "nan", "inf")
 
 
 def overrides(
@@ -52,9 +51,9 @@ def overrides(
     try:
         typed = environment.get("overrides")
         for setting in _all_settings(config) if typed is None else typed:
-            plus, key, value = _parts(setting)
+            key, value = _parts(setting)
             if key not in left_out:
-                kept.append(f"{plus}{key}={_from_anywhere(key, value, environment.get('folder'))}")
+                kept.append(f"{key}={_from_anywhere(key, value, environment.get('folder'))}")
     except (KeyError, TypeError, AttributeError):
         raise Unreadable("its record names no settings of robustmd train") from None
     if seeds:
@@ -64,19 +63,19 @@ def overrides(
     return kept
 
 
-def _parts(setting: str) -> tuple[str, str, str]:
-    """The plus signs, key and value of a setting of robustmd."""
+def _parts(setting: str) -> tuple[str, str]:
+    """The key and value of a setting of robustmd."""
     match = _SETTING.fullmatch(setting)
-    plus, key, value = match.groups() if match else ("", "", "")
+    key, value = match.groups() if match else ("", "")
     has_reference = "${" in value.replace("\\", "")  # Hydra would look up what it names
-    is_option = key in GROUPS and not plus and (value == "null" or _OPTION.fullmatch(value))
+    is_option = key in GROUPS and (value == "null" or _OPTION.fullmatch(value))
     is_known = is_option or key in _known_keys()
     if not is_known or has_reference or setting != printable(setting):
         is_of_option = not is_known and key.partition(".")[0] in OPTIONS
         hint = "; a key of your own code is known with imports=[MODULE]" if is_of_option else ""
         shown = printable(setting[:SHOWN]) + "…" * (len(setting) > SHOWN)
         raise Unreadable(f"{shown}: is no plain setting, so no command is made of it{hint}")
-    return plus, key, value
+    return key, value
 
 
 @cache
@@ -102,7 +101,7 @@ def _all_settings(config: Mapping[str, Any]) -> Iterator[str]:
     for part in (*OPTIONS, *CHANGING):
         for key, value in flattened(config.get(part), part):
             if key not in (part, f"{part}.name"):
-                yield f"++{key}={hydra_value(value)}"
+                yield f"{key}={hydra_value(value)}"
     paths = config.get("paths")
     if isinstance(paths, Mapping) and paths.get("data") is not None:
         yield f"paths.data={hydra_value(paths['data'])}"  # where the bytes are that it read
@@ -119,19 +118,3 @@ def command(arguments: list[str]) -> str:
 def tree_of(run: Path) -> Path:
     """The outputs folder that a run directory belongs to."""
     return run.absolute().parents[DEPTH - 1]
-
-
-def hydra_value(value: Any) -> str:
-    """A value in the grammar of Hydra's overrides: quoted where it would not be taken as it is."""
-    if isinstance(value, list | tuple):
-        return f"[{','.join(hydra_value(item) for item in value)}]"
-    if isinstance(value, Mapping):
-        inner = (f"{hydra_value(str(key))}:{hydra_value(item)}" for key, item in value.items())
-        return f"{{{','.join(inner)}}}"
-    if not isinstance(value, str):
-        return "null" if value is None else repr(value).lower()
-    if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
-        return value
-    # Backslashes count only before a quote and before the ${ of a reference.
-    quoted = re.sub(r"(\\*)(\$\{|'|$)", lambda m: m[1] * 2 + "\\" * bool(m[2]) + m[2], value)
-    return f"'{quoted}'"

@@ -7,7 +7,6 @@ Python values, or raises `Unreadable` with the reason in one line, whatever the 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from robustmd.runs import files
+from robustmd.runs.published import study_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,25 +53,25 @@ def _unreadable_with_reason(path: Path) -> Iterator[None]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a plain file; where only a packed table is there, its unpacked content."""
+    """The content of a plain file, or of a table of a published run."""
     largest = MAX_BYTES_OF.get(path.name, MAX_BYTES)
-    packed = path.with_name(path.name + files.PACKED)
-    if path.name in files.COLUMNS and packed.is_file() and not path.exists():
-        with _unreadable_with_reason(packed), files.reading(packed, largest) as stream:
-            content = gzip.GzipFile(fileobj=stream).read(largest + 1)
-            if len(content) > largest:
-                raise ValueError(f"it unpacks to more than {largest} bytes")
-            return content
-    with _unreadable_with_reason(path), files.reading(path, largest) as stream:
-        return stream.read(largest)
+    with _unreadable_with_reason(path):
+        if path.name in files.COLUMNS and (found := study_of(path.parent)):
+            study, place = found
+            return study.table(path.name, place)
+        with files.reading(path, largest) as stream:
+            return stream.read(largest)
 
 
 def read_record(path: Path) -> dict[str, Any]:
     """The mapping that a JSON or YAML file holds."""
-    content = read_bytes(path)
     with _unreadable_with_reason(path):
-        text = content.decode("utf-8")
-        record = json.loads(text) if path.suffix == ".json" else yaml.load(text, _Loader)
+        if found := study_of(path.parent):
+            study, place = found
+            record: Any = study.records[place][path.name]
+        else:
+            text = read_bytes(path).decode("utf-8")
+            record = json.loads(text) if path.suffix == ".json" else yaml.load(text, _Loader)
         if not isinstance(record, dict):
             raise ValueError("it holds no mapping")
         _check(record)

@@ -18,8 +18,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from robustmd.config.compose import loader
 from robustmd.config.plugins import CONFIG_DIR
+from robustmd.config.values import hydra_value
 from robustmd.errors import UserError
-from robustmd.runs.rerun import hydra_value
 from robustmd.sweep.jobs import Ended, Job, run_job
 
 

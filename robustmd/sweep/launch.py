@@ -12,6 +12,7 @@ from types import FrameType
 
 from robustmd.config.settings import Config
 from robustmd.errors import UserError
+from robustmd.runs.sweep_note import SweepNote
 from robustmd.sweep.jobs import Ended, Job, run_job
 from robustmd.sweep.picture import Picture, make_picture
 from robustmd.sweep.places import places_of, processes
@@ -21,18 +22,20 @@ from robustmd.training.progress import ONE_PRESS
 _LOOK = 0.5  # seconds between two looks at the clock
 
 
-def launch(jobs: Sequence[Job], config: Config) -> list[Ended | None]:
+def launch(jobs: Sequence[Job], config: Config, note: SweepNote) -> list[Ended | None]:
     """Run the jobs on this machine. Returns how each ended, in order; None: it never began, since
     the sweep was asked to stop (Ctrl-C, SIGTERM), and those under way have written a checkpoint.
 
-    config: that of one of them, for its device and how many go side by side. Raises UserError.
+    config: that of one of them, for its device and how many go side by side. note: is told of each
+    run that begins. Raises UserError.
     """
     places = places_of(config.runtime.device, len(jobs), config.jobs, config.jobs_per_device)
     if len(places) > 1:
         with make_picture(jobs, len(places)) as picture:
-            return SideBySide(jobs, places, picture).run()
+            return SideBySide(jobs, places, picture, note).run()
     ended: list[Ended | None] = [None] * len(jobs)
     for job in jobs:
+        note.add_run()
         ended[job.number] = last = run_job(job)
         if last.stops:
             break
@@ -53,13 +56,17 @@ class SideBySide:
     Args:
         jobs: in order.
         places: the environment of each worker.
-        picture: is told.
+        picture, note: are told.
     """
 
     def __init__(
-        self, jobs: Sequence[Job], places: Sequence[dict[str, str]], picture: Picture
+        self,
+        jobs: Sequence[Job],
+        places: Sequence[dict[str, str]],
+        picture: Picture,
+        note: SweepNote,
     ) -> None:
-        self._jobs, self._places, self._picture = jobs, places, picture
+        self._places, self._picture, self._note = places, picture, note
         self._waiting = deque(jobs)
         self._workers: list[Worker] = []
         self._ended: list[Ended | None] = [None] * len(jobs)
@@ -99,7 +106,7 @@ class SideBySide:
                 self._stop(end.value.stops)
         else:
             self._ended[job.number] = self._killed(job, end.killed_by)
-        self._picture.ended(job, end.killed_by)
+        self._picture.ended(job)
         self._feed(place)
 
     def _killed(self, job: Job, by: str) -> Ended:
@@ -121,6 +128,7 @@ class SideBySide:
             self._workers[place] = Worker(run_job, self._places[place])
         job = self._waiting.popleft()
         self._picture.started(job)
+        self._note.add_run()
         self._workers[place].give(job)
 
     def _stop(self, code: int) -> None:

@@ -1,24 +1,20 @@
-"""What a person sees of runs side by side: a table on a terminal, marked lines elsewhere."""
+"""What a person sees of runs side by side: their progress on a terminal, marked lines elsewhere."""
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
 
 from rich.console import Console
-from rich.live import Live
-from rich.table import Table
+from rich.progress import MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from robustmd.console import make_console
 from robustmd.sweep.jobs import Job
 
-_BETWEEN = 0.25  # seconds between two drawings of the table
-_MEASURED = re.compile(r" *iteration (\d+)/(\d+): worst training loss ([^ ,]+),? *(.*)")
+_PACE = 3600.0  # seconds of a run's measurements that its time left is estimated from
+_MEASURED = re.compile(r" *iteration (\d+)/(\d+): (.*)")
 
 
 class Picture:
@@ -47,8 +43,8 @@ class Picture:
         """A run has printed a line."""
         self._print(line if line == job.title else self._marked(job, line))
 
-    def ended(self, job: Job, killed_by: str | None) -> None:
-        """A run has ended, by itself where `killed_by` is None."""
+    def ended(self, job: Job) -> None:
+        """A run has ended."""
 
     def look(self) -> None:
         """Show what is new; called several times a second."""
@@ -60,118 +56,75 @@ class Picture:
         self._console.print(line, soft_wrap=True)
 
 
-@dataclass
-class _Running:
-    """A run under way: what it has said, and how far it has come since it was first measured."""
-
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=2))
-    first: tuple[float, int] | None = None  # when [s], after which iteration
-    last: tuple[float, int] = (0.0, 0)
-    end: int = 0  # T
-    worst: str = ""
-    further: str = "starts"
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
-        self.further = line.strip()
-        if measured := _MEASURED.match(line):
-            self.last, self.end = (time.monotonic(), int(measured[1])), int(measured[2])
-            self.first = self.first or self.last
-            self.worst, self.further = measured[3], measured[4]
-
-    def row(self) -> tuple[str, ...]:
-        """iteration, worst loss, time left, and what else it last said."""
-        iteration = f"{self.last[1]}/{self.end}" if self.first else ""
-        return iteration, self.worst, self._left(), self.further
-
-    def _left(self) -> str:
-        """By its own pace; "" until it was measured twice."""
-        if self.first is None or self.last[1] == self.first[1]:
-            return ""
-        (began, at), (then, now_at) = self.first, self.last
-        left = (then - began) / (now_at - at) * (self.end - now_at) - (time.monotonic() - then)
-        return str(timedelta(seconds=round(max(0.0, left))))
-
-
 class LivePicture(Picture):
-    """A table of the runs under way, how far each is and its last line; what ended stands above
-    it."""
+    """A line for each run under way: its settings, how far it is, the time left by its own pace,
+    what it last said; the whole sweep's below. What ended stands above them."""
 
     def __init__(self, console: Console, jobs: Sequence[Job], places: int) -> None:
         super().__init__(console, jobs, places)
-        self._running: dict[Job, _Running] = {}
         self._shared = set.intersection(*(set(job.overrides) for job in jobs))  # in all of them
-        self._ended = self._killed = 0
-        self._begun = time.monotonic()
-        self._shown_at = -math.inf
+        self._lines: dict[int, deque[str]] = {}
+        self._tasks: dict[int, TaskID] = {}
+        settings = Column(no_wrap=True, overflow="ellipsis", max_width=console.width * 2 // 5)
+        said = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what room is left
         # Its own thread draws while this one prints, and takes a line of what stands above away.
-        self._live = Live(
-            console=console, get_renderable=self._table, transient=True, auto_refresh=False
+        self._progress = Progress(
+            TextColumn("{task.description}", table_column=settings, markup=False),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[said]}", table_column=said, markup=False),
+            console=console,
+            expand=True,
+            transient=True,
+            auto_refresh=False,
+            speed_estimate_period=_PACE,
         )
+        self._sweep = self._progress.add_task("all runs", total=len(jobs), said="")
 
     def __enter__(self) -> Picture:
         super().__enter__()
-        self._live.start()
+        self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        self._progress.stop()
 
     def started(self, job: Job) -> None:
-        self._running[job] = _Running()
+        self._lines[job.number] = deque(maxlen=2)
+        title = f"{job.number + 1} {self._own(job)}"
+        self._tasks[job.number] = self._progress.add_task(title, total=None, said="starts")
 
     def said(self, job: Job, line: str) -> None:
         if "warning:" in line or "failed:" in line:
             self._print(self._marked(job, line))
-        elif line != job.title:
-            self._running[job].say(line)
+            return
+        if line == job.title:
+            return
+        self._lines[job.number].append(line)
+        task = self._tasks[job.number]
+        if measured := _MEASURED.match(line):
+            done, total, line = int(measured[1]), int(measured[2]), measured[3]
+            self._progress.update(task, total=total, completed=done)
+        self._progress.update(task, said=line.strip())
 
-    def ended(self, job: Job, killed_by: str | None) -> None:
-        said = self._running.pop(job).lines
-        self._ended += 1
-        self._killed += killed_by is not None
+    def ended(self, job: Job) -> None:
+        self._progress.remove_task(self._tasks.pop(job.number))
+        self._progress.advance(self._sweep)
         title = f"[run {job.number + 1} of {job.total}] {self._own(job)}"
-        for line in (title, *said):  # its verdict and its folder
+        for line in (title, *self._lines.pop(job.number)):  # its verdict and its folder
             self._print(line)
 
     def look(self) -> None:
-        if time.monotonic() - self._shown_at >= _BETWEEN:
-            self._live.refresh()
-            self._shown_at = time.monotonic()
-
-    def _table(self) -> Table:
-        width = self._console.width - 2  # a terminal writes ^C there, and no line breaks
-        table = Table(box=None, pad_edge=False, caption_justify="left", width=width)
-        table.add_column("run", justify="right", no_wrap=True)
-        most = width * 2 // 5
-        table.add_column("settings", no_wrap=True, overflow="ellipsis", max_width=most)
-        for name in ("iteration", "worst loss", "left"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
-        for job, running in sorted(self._running.items()):
-            table.add_row(str(job.number + 1), self._own(job), *running.row())
-        table.caption = self._counts()
-        return table
+        self._progress.refresh()
 
     def _own(self, job: Job) -> str:
         """What tells the run from others."""
         own = [one for one in job.overrides if one not in self._shared]
         return " ".join(own or job.overrides)
 
-    def _counts(self) -> str:
-        total, running = len(self._jobs), len(self._running)
-        waiting = total - self._ended - running
-        words = f"{self._ended} of {total} ended, {running} running, {waiting} waiting"
-        if self._killed:
-            words += f", {self._killed} killed"
-        if self._ended and self._ended < total:
-            left = (time.monotonic() - self._begun) / self._ended * (total - self._ended)
-            words += f"; about until {time.strftime('%H:%M', time.localtime(time.time() + left))}"
-        return words
-
 
 def make_picture(jobs: Sequence[Job], places: int) -> Picture:
-    """The table on a terminal that can show one, else lines."""
+    """The progress on a terminal that can show it, else lines."""
     console = make_console()
     kind = LivePicture if console.is_interactive else Picture
     return kind(console, jobs, places)

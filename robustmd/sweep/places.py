@@ -38,7 +38,7 @@ def places_of(
 
 def processes() -> int:
     """How many torchrun has started for one run; 1 without it."""
-    return int(os.environ["WORLD_SIZE"]) if {"RANK", "WORLD_SIZE"} <= os.environ.keys() else 1
+    return int(os.environ.get("WORLD_SIZE") or 1) if os.environ.get("RANK") else 1
 
 
 def _gpus(device: str) -> list[str]:

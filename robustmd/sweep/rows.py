@@ -18,10 +18,11 @@ from typing import Any
 from hydra.core.override_parser.types import Override
 
 from robustmd.config.check import check
-from robustmd.config.compose import SWEEP, compose, is_hydras, parsed
+from robustmd.config.compose import SWEEP, compose
+from robustmd.config.grammar import is_hydras, parsed
 from robustmd.config.loading import domain_names
+from robustmd.config.values import hydra_value
 from robustmd.errors import UserError
-from robustmd.runs.rerun import hydra_value
 from robustmd.sweep.draws import drawn_rows
 
 Row = Mapping[str, Any]

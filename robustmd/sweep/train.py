@@ -8,12 +8,14 @@ from pathlib import Path
 
 import yaml
 
-from robustmd.config.check import Config, make_config, resolve, with_shorter_warmup
-from robustmd.config.compose import is_hydras
+from robustmd.config.check import Config, make_config
+from robustmd.config.grammar import is_hydras
 from robustmd.config.identity import number_changing, run_folder
 from robustmd.config.loading import domain_names
+from robustmd.config.resolve import resolve, with_shorter_warmup
 from robustmd.console import make_console
 from robustmd.errors import UserError, printable
+from robustmd.runs.sweep_note import SweepNote
 from robustmd.sweep.jobs import Ended, Job, shown, train_one
 from robustmd.sweep.places import processes
 from robustmd.sweep.rows import jobs
@@ -64,7 +66,9 @@ def _sweep(sweep: Sequence[Job], typed: Sequence[str], listing: bool) -> int:
 
     refuse_torchrun()
     if launcher in ("", "basic"):
-        ended = launch(sweep, config.model_copy(update={"jobs": 1}) if launcher else config)
+        note = SweepNote(Path(config.paths.outputs), typed, len(sweep))
+        config = config.model_copy(update={"jobs": 1}) if launcher else config
+        ended = launch(sweep, config, note)
     else:
         hydras = [text for text in typed if is_hydras(text)]
         ended = launch_elsewhere(sweep, hydras, config.paths.outputs)

@@ -16,11 +16,12 @@ from robustmd.config import settings
 from robustmd.config.identity import canonical, identity_of
 from robustmd.config.paths import whole
 from robustmd.config.ranges import DISTRIBUTION
+from robustmd.config.values import hydra_value
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.runs import files
 from robustmd.runs.reader import collect
-from robustmd.runs.rerun import command, hydra_value
+from robustmd.runs.rerun import command
 from robustmd.runs.run import Run
 
 ITS_OWN = (*settings.TUNED, "domains_per_batch")  # of training: may differ where losses compare

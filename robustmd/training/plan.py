@@ -13,10 +13,10 @@ import torch
 
 from robustmd.backbones.weights import WeightsFile, find_weights
 from robustmd.config import settings
-from robustmd.config.check import resolve, with_shorter_warmup
 from robustmd.config.identity import canonical, config_hash, identity_of, run_folder
 from robustmd.config.loading import load_domains, with_test_notes
 from robustmd.config.plugins import described
+from robustmd.config.resolve import resolve, with_shorter_warmup
 from robustmd.domains.domain_set import DomainSet
 from robustmd.errors import UserError, listed
 from robustmd.metrics import BestBy

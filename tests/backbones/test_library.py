@@ -12,8 +12,8 @@ from torchvision import models
 from robustmd.backbones import build_backbone, head_of
 from robustmd.backbones.changes import without_numbers
 from robustmd.backbones.weights import find_weights, load_weights
-from robustmd.config.check import resolve
 from robustmd.config.identity import number_changing
+from robustmd.config.resolve import resolve
 from robustmd.errors import UserError
 from robustmd.registry import BACKBONES, BackboneFacts
 from robustmd.training.data import normalised

@@ -7,9 +7,10 @@ import pytest
 from tiny import composed
 
 from robustmd.config import settings
-from robustmd.config.check import check, make_config, resolve
-from robustmd.config.compose import parsed
+from robustmd.config.check import check, make_config
+from robustmd.config.grammar import parsed
 from robustmd.config.identity import identity_of, number_changing
+from robustmd.config.resolve import resolve
 from robustmd.config.settings import defaults_of
 from robustmd.errors import UserError
 from robustmd.registry import METHODS

@@ -1,6 +1,5 @@
 """data=digits_mini and digits_typed: what comes with the package, and what is drawn."""
 
-import hashlib
 import re
 import subprocess
 import sys
@@ -25,19 +24,6 @@ def test_two_domains_of_the_stated_sizes(data):
     assert (data.name, data.names) == ("digits_mini", ("handwritten", "printed"))
     assert [(len(d.train), len(d.test)) for d in data] == [(1400, 397), (6000, 1000)]
     assert np.bincount(data["printed"].train.targets).tolist() == [600] * 10
-
-
-def test_packaged_file_is_the_one_described():
-    text = digits_mini.UCI_FILE.with_suffix(".md").read_text(encoding="utf-8")
-    digest = hashlib.sha256(digits_mini.UCI_FILE.read_bytes()).hexdigest()
-    assert digest in text
-    assert "10.24432/C50P49" in text
-    with np.load(digits_mini.UCI_FILE, allow_pickle=False) as file:
-        images, labels = file["images"], file["labels"]
-    assert images.shape == (1797, 8, 8)
-    assert images.max() == 16
-    # The counts that the set's own description gives for its test digits 0 to 9.
-    assert np.bincount(labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
 
 
 def test_every_handwritten_digit_is_used_once(data):

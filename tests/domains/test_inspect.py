@@ -9,7 +9,7 @@ from PIL import Image
 
 from robustmd.cli import main
 from robustmd.domains import DomainSet
-from robustmd.domains.inspect import draw_examples, shared_images
+from robustmd.domains.inspect import draw_examples, duplicates_in_words
 from robustmd.domains.noise import noise_copies
 
 
@@ -62,14 +62,12 @@ def test_the_table_says_what_is_in_it(data, prepared_cache: Path) -> None:
     code, out, err = data("digits_mini", "data.validation=0.1")
     assert (code, err) == (0, "")
     head = next(line for line in out.splitlines() if line.startswith("domain"))
-    assert head.split()[:6] == ["domain", "train", "val", "test", "classes", "checksum"]
+    assert head.split()[:6] == ["domain", "train", "val", "test", "classes", "licence"]
     row = next(line for line in out.splitlines() if line.startswith("handwritten"))
     assert row.split()[1:5] == ["1,260", "140", "397", "10"]
-    assert "made here" in row
     assert "CC BY 4.0" in row
     assert "Exact duplicates: none" in out
-    assert "images of 32×32 RGB" in out
-    assert "27.1 MB prepared" in out
+    assert "10 classes, 32×32, 27.1 MB prepared" in out
     assert f"Prepared in: {prepared_cache}" in out
 
 
@@ -80,7 +78,6 @@ def test_duplicates_are_found_and_a_sheet_drawn(data, photos: Path, tmp_path: Pa
     assert "Checked: all prepared arrays" in out
     assert "one train and one test: 1 images in both; 1 examples of one test" in out
     assert "one train and two train: 1 images in both" in out
-    assert "own files" in out
     assert (tmp_path / "sheet.pdf").read_bytes().startswith(b"%PDF-")
 
 
@@ -100,7 +97,7 @@ def test_without_a_name_every_data_set_is_listed(data, tmp_path: Path) -> None:
     [
         (["nonsense"], "data=nonsense: no such option; allowed: digits, digits_mini"),
         (["digits_mini", "method=even"], "method=even: data takes key=value with"),
-        (["data=digits_mini"], "the data set is named without data="),
+        (["data=digits_mini"], "name the data set without data="),
         (["digits_mini", "--show", "a.jpg"], "--show a.jpg: must end in .png or .pdf"),
         (["digits_mini", "--show", "no/a.png"], "--show no/a.png: there is no folder no"),
         (["--show", "a.png"], "--show a.png: say of which data set"),
@@ -133,15 +130,14 @@ def test_planted_duplicates_are_counted_by_pairs_of_splits():
     def plant(x, y):
         x["a test"][[2, 3]] = x["b train"][7] = x["a train"][5]  # one image, twice in test
         x["b test"][1] = x["b test"][0]
-        y["b train"][7] = 1
 
-    assert shared_images(toy(plant)) == {
-        ("a test", "a test"): (1, 2, 0),
-        ("a train", "a test"): (1, 2, 0),
-        ("a train", "b train"): (1, 1, 1),
-        ("a test", "b train"): (1, 1, 1),
-        ("b test", "b test"): (1, 2, 0),
-    }
+    assert [line.strip() for line in duplicates_in_words(toy(plant))[1:]] == [
+        "within a test: 1 images more than once, 2 examples",
+        "a train and a test: 1 images in both; 2 examples of a test",
+        "a train and b train: 1 images in both; 1 examples of b train",
+        "a test and b train: 1 images in both; 1 examples of b train",
+        "within b test: 1 images more than once, 2 examples",
+    ]
 
 
 # --- the picture of examples ----------------------------------------------------------------------

@@ -99,15 +99,13 @@ def test_several_columns_make_a_domain(table):
     [
         ("", ("is no CSV",)),
         (lines(header="path;domain;label"), ("no column path among path;domain;label",)),
-        (lines(header="path,label"), ("no column domain", "or make domains of others")),
-        (lines(header="path,domain,label,path"), ("a column twice",)),
+        (lines(header="path,label"), ("no column domain", "makes domains of other columns")),
         (lines("images/00.png,a,,"), ("1 of 1 rows lack one of path, domain, label", "line 2")),
-        (lines("images/00.png,a,x,,"), ("is no CSV", "Expected 4 fields in line 2, saw 5")),
         (lines("images/00.png,a,x,Train"), ("Train (line 2)", "train, val, test")),
         (lines("images/00.png,a/b,x,"), ("domain a/b", "without /")),
         (
             lines("images/00.png,a,x,", "./images/00.png,a,y,"),
-            ("has already: ./images/00.png (line 3)",),
+            ("has already: images/00.png (line 3)",),
         ),
         (b"path,domain,label\nb\xe9.png,a,x\n", ("not UTF-8",)),
     ],
@@ -119,7 +117,7 @@ def test_a_wrong_table_is_one_line(table, text, words):
 
 def test_missing_files_are_named_up_to_ten_and_counted(table):
     gone = [f"gone/{number}.png,a,x," for number in range(13)]
-    with refused("13 of 33 rows name no file: gone/0.png (line 22)", "(13 in all)") as error:
+    with refused("13 of 33 rows name no file", "gone/0.png (line 22)", "(13 in all)") as error:
         table(lines(*good(), *gone))
     assert str(error.value).count("gone/") == 10
 

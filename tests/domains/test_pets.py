@@ -114,10 +114,6 @@ def test_without_imagenet_nothing_is_fetched_and_it_is_said_how_to_get_it(load, 
         load("none")
 
 
-def test_partial_sets_are_noted(load):
-    assert sum("it is another" in note for note in load().notes) == 3
-
-
 def test_real_pets_of_four_classes(real_data, tmp_path):
     folders = {"data": real_data, "cache": tmp_path}
     facts = DataFacts(folders.__getitem__, lambda line: None)

@@ -163,7 +163,7 @@ def test_what_is_neither_input_nor_label_is_refused(x, y, how, words):
         ({"b": (NHWC, TWO) * 2, "a": (NHWC, LABELS) * 2}, "numbers and others' are classes"),
         (
             {"a": (LABELS[:, None], LABELS % 2) * 2, "b": (SEQUENCES[:, 0, :1], LABELS) * 2},
-            "domain b, train split: its images are features [1], those of a tokens [1]",
+            "domain b, train split: its images are float32 [1], those of a int64 [1]",
         ),
     ],
 )

