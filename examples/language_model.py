@@ -2,10 +2,10 @@
 
 python examples/language_model.py
 
-Three sources: sums, sentences, and letters by chance, of which nothing can be learned. DoReMi weighs
-by the loss above a reference's. With main(1000), seeds 0 and 1: letters have weight 0.40 and 0.43,
-and 0.97 and 0.96 where the loss itself takes the excess's place. The sums' perplexity falls from
-4.9 and 4.8 to 4.3 and 4.3, the sentences' rises from 1.25 and 1.26 to 1.33 and 1.34.
+Three sources: sums, sentences, and letters by chance, of which nothing can be learned. DoReMi
+weighs by the loss above a reference's. With main(1000), seeds 0 and 1: letters have weight 0.40 and
+0.43, and 0.97 and 0.96 where the loss itself takes the excess's place. The sums' perplexity falls
+from 4.9 and 4.8 to 4.3 and 4.3, the sentences' rises from 1.25 and 1.26 to 1.33 and 1.34.
 """
 
 import random
