@@ -119,3 +119,10 @@ def test_a_search_goes_on_and_prunes(example, tmp_path, monkeypatch, prepared_ca
         for path in (tmp_path / "outputs").glob("*/*/*/*/summary.json")
     )
     assert statuses == ["finished", "finished", "interrupted"]
+
+
+def test_a_mixture_of_texts_is_found_in_three_steps(example):
+    weights, before, after = example("language_model").main(steps=60)
+    assert weights.sum().item() == pytest.approx(1, abs=1e-5)
+    assert (weights > 0).all()
+    assert all(1 < perplexity < 128 for perplexity in (*before, *after))

@@ -10,6 +10,7 @@ from robustmd.adversary.base import Averaged as Averaged
 from robustmd.adversary.base import Play as Play
 from robustmd.adversary.base import domain_means as domain_means
 from robustmd.adversary.best_response import BestResponse as BestResponse
+from robustmd.adversary.doremi import DoReMi as DoReMi
 from robustmd.adversary.group_dro import GroupDRO as GroupDRO
 from robustmd.adversary.memoryless import CVaR as CVaR
 from robustmd.adversary.memoryless import Fixed as Fixed

@@ -15,6 +15,7 @@ from robustmd.adversary import (
     L2,
     AgnosticAscent,
     CVaR,
+    DoReMi,
     DynamicWeightAverage,
     EntropicOT,
     ExcessAscent,
@@ -337,10 +338,10 @@ def test_famo_passes_over_what_it_was_not_shown(there):
 def test_which_rules_weigh_the_batch_they_have_just_seen(make_rule):
     """Those without memory, and group DRO and FAMO as published; only V-REx weighs negatively."""
     rule = make_rule()
-    current = isinstance(rule, GroupDRO | Tilted | CVaR | TopK | VarianceRisk | FAMO)
+    current = isinstance(rule, DoReMi | GroupDRO | Tilted | CVaR | TopK | VarianceRisk | FAMO)
     assert (rule.weighs == "current") == current
     assert rule.signed == isinstance(rule, VarianceRisk)
-    if current and not isinstance(rule, GroupDRO | FAMO):
+    if current and not isinstance(rule, DoReMi | GroupDRO | FAMO):
         first = answer(rule, vector([1.0, 5.0, 2.0, 0.1]))
         answer(rule, vector([9.0, 0.0, 0.0, 3.0]))
         assert torch.equal(answer(rule, vector([1.0, 5.0, 2.0, 0.1])), first)
