@@ -35,10 +35,11 @@ from robustmd.domains import DomainSet
 from robustmd.errors import UserError
 from robustmd.registry import FROM_PYTHON
 from robustmd.training.environment import choose_device, describe
-from robustmd.training.graph import WARM_UP, side_stream
+from robustmd.training.learner import computed
 from robustmd.training.plan import make_plan
 from robustmd.training.progress import StopRequest
 from robustmd.training.run import Run
+from robustmd.training.steps import WARM_UP, ready_step, side_stream
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = 1_000  # of each domain; their content does not matter
@@ -79,7 +80,7 @@ def new_run(domains: DomainSet, *settings: str) -> Run:
 
 def train_step(run: Run) -> Step:
     """An iteration as `robustmd train` does it, its log included; on CUDA captured as a graph."""
-    carry_out = run.ready_step()
+    carry_out = ready_step(run)
 
     def step() -> None:
         run.iterate(carry_out)
@@ -96,7 +97,9 @@ def bare_step(run: Run) -> Step:
     batch, learner = run.batches.gather(), run.learner
 
     def step() -> None:
-        loss = functional.cross_entropy(learner.logits(batch.images), batch.labels)
+        loss = functional.cross_entropy(
+            computed(learner.model, batch.images, run.precision), batch.labels
+        )
         learner.optimizer.zero_grad()
         loss.backward()
         learner.optimizer.step()

@@ -21,7 +21,6 @@ from robustmd.config.check import make_config
 from robustmd.domains import DomainSet
 from robustmd.training import plan as plan_module
 from robustmd.training.data import Batches
-from robustmd.training.history import Row, rows_of
 from robustmd.training.plan import make_plan
 from robustmd.training.progress import StopRequest
 from robustmd.training.run import Run
@@ -106,15 +105,14 @@ def run_under_way(
         patch.setattr(plan_module, "load_domains", lambda *_: made)
         run = Run(make_plan(config, [], lambda _: None), StopRequest(), Console(quiet=True))
     run.batches.go_to(0)
-    run.step_model = run.learner.model
     return run
 
 
-def iterated(run: Run, count: int, step: Any = None) -> tuple[list[Row], list[torch.Tensor]]:
+def iterated(run: Run, count: int, step: Any = None) -> tuple[Any, list[torch.Tensor]]:
     """What `count` iterations log, and the model's parameters after them."""
     for _ in range(count):
         run.iterate(step or run.step)
-    rows = rows_of(run.log[:count], run.iteration - count + 1, run.plan.trained)
+    rows = run.log[:count].tolist()
     run.log_row.zero_()
     return rows, [p.detach().clone() for p in run.learner.model.parameters()]
 

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.console import Console
 from rich.table import Table
 from torch import nn
 
 from robustmd.backbones import build_backbone
 from robustmd.backbones.changes import without_numbers
-from robustmd.config import settings
 from robustmd.config.check import recorded_config
 from robustmd.config.loading import load_domains
 from robustmd.console import make_console
@@ -31,7 +29,6 @@ from robustmd.runs.untrusted import Unreadable, read_frame
 from robustmd.runs.writer import RunDirectory
 from robustmd.training.data import Images
 from robustmd.training.environment import choose_device, memory_for, set_up
-from robustmd.training.learner import computed
 from robustmd.training.measure import Measures, measure
 from robustmd.training.run import run as train
 
@@ -46,7 +43,13 @@ def evaluate(path: Path, overrides: Sequence[str], which: str) -> int:
     where they disagree. Raises UserError."""
     console = make_console()
     directory = RunDirectory(path.resolve() if path.is_symlink() else path)  # typed: trusted
-    config = _config(directory, overrides)
+    recorded = directory.record(files.CONFIG)
+    if recorded is None:
+        raise UserError(
+            f"{directory.path}: no run directory (it has no readable config.yaml); "
+            "`robustmd runs FOLDER` lists those in a folder"
+        )
+    config = recorded_config(recorded, overrides)
     device = choose_device(config.runtime.device)
     precision = set_up(config.runtime, device)
     domains = load_domains(config, console.print)
@@ -55,23 +58,20 @@ def evaluate(path: Path, overrides: Sequence[str], which: str) -> int:
     model = model.to(device)
     images, loss = Images(domains, device, config.seed), LOSSES[config.training.loss]
     measures = {
-        split: measure(lambda x: computed(model, x, precision), model, images, parts, loss.of)
+        split: measure(model, images, parts, loss.of, precision=precision)
         for split, parts in images.parts.items()
         if parts
     }
-    console.print(_table(measures, loss.unit))
-    return _compare(measures, directory, which, console)
-
-
-def _config(directory: RunDirectory, overrides: Sequence[str]) -> settings.Config:
-    found = directory.record(files.CONFIG)
-    if found is None:
-        raise UserError(
-            f"{directory.path}: no run directory (it has no readable config.yaml); "
-            "`robustmd runs FOLDER` lists those in a folder"
-        )
-    config = recorded_config(found, overrides)
-    return config
+    head = f"loss ({loss.unit})" if loss.unit else "loss"
+    table = Table("split", "domain", head, "accuracy (%)", "examples")
+    for split, of_split in measures.items():
+        for name, m in of_split.items():
+            accuracy = f"{m['accuracy']:.2f}" if "accuracy" in m else "–"
+            table.add_row(split, name, f"{m['loss']:.4f}", accuracy, str(m["examples"]))
+    console.print(table)
+    is_same, words = agreement(measures, directory, which)
+    console.print(words)
+    return 0 if is_same else 1
 
 
 def check_data(path: Path, environment: Mapping[str, Any], domains: DomainSet) -> None:
@@ -84,63 +84,39 @@ def check_data(path: Path, environment: Mapping[str, Any], domains: DomainSet) -
         )
 
 
-def _table(measures: Mapping[str, Measures], unit: str) -> Table:
-    head = f"loss ({unit})" if unit else "loss"
-    table = Table("split", "domain", head, "accuracy (%)", "examples")
-    for split, domains in measures.items():
-        for name, m in domains.items():
-            accuracy = f"{m['accuracy']:.2f}" if "accuracy" in m else "–"
-            table.add_row(split, name, f"{m['loss']:.4f}", accuracy, str(m["examples"]))
-    return table
-
-
-def _compare(
-    measures: Mapping[str, Measures], directory: RunDirectory, which: str, console: Console
-) -> int:
-    """Does the run say the same? Accuracy may move by one example, where a tie breaks anew."""
-    summary = directory.record(files.SUMMARY) or {}
-    recorded, where = summary.get("final"), files.SUMMARY
-    if which == "best":
-        recorded, where = _measured_then(directory, summary.get("best")), files.METRICS
-    differing = [
-        f"{split}/{name}"
-        for split, domains in measures.items()
-        for name, m in domains.items()
-        if (which == "last" or split != "train")  # of which it may have measured a part
-        and not _agrees(m, recorded, split, name)
-    ]
+def agreement(
+    measures: Mapping[str, Measures], directory: RunDirectory, which: str
+) -> tuple[bool, str]:
+    """Whether the run's own record has these numbers, in words. Accuracy may move by one example,
+    where a tie breaks anew."""
+    summary, where = directory.record(files.SUMMARY) or {}, files.SUMMARY
+    recorded: Any = summary.get("final")
+    if which == "best":  # of the training set it may have measured a part
+        where, recorded = files.METRICS, {}
+        measures = {split: of for split, of in measures.items() if split != "train"}
+        with contextlib.suppress(Unreadable, KeyError, TypeError):
+            rows = read_frame(directory.path / files.METRICS)
+            for row in rows[rows.iteration == summary["best"]["iteration"]].to_dict("records"):
+                recorded.setdefault(row["split"], {})[row["domain"]] = row
     if not recorded:
-        console.print(f"{where} has no measures to compare with: the run is not finished")
-    elif differing:
-        console.print(f"differs from {where} in: {listed(differing)}")
-    else:
-        console.print(f"agrees with {where}")
-    return 1 if differing else 0
-
-
-def _measured_then(directory: RunDirectory, best: Any) -> dict[str, dict[str, Any]]:
-    """split -> domain -> what metrics.csv has of the best measurement."""
-    found: dict[str, dict[str, Any]] = {}
-    iteration = best.get("iteration") if isinstance(best, dict) else None
-    with contextlib.suppress(Unreadable):
-        rows = read_frame(directory.path / files.METRICS)
-        for row in rows[rows.iteration == iteration].to_dict("records"):
-            found.setdefault(str(row["split"]), {})[str(row["domain"])] = row
-    return found
-
-
-def _agrees(measured: Mapping[str, Any], final: Any, split: str, name: str) -> bool:
-    """Whether summary.json, whatever stands in it, has these numbers."""
-    try:
-        found = final[split][name]
-        loss, examples = float(found["loss"]), float(found["examples"])
-        accuracy = float(found["accuracy"]) if "accuracy" in measured else None
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
-        return False
-    same = abs(measured["loss"] - loss) <= LOSS_TOLERANCE * max(1.0, loss)
-    if accuracy is not None:
-        same &= abs(measured["accuracy"] - accuracy) <= 100.0 / measured["examples"] + 1e-9
-    return same and examples == measured["examples"]
+        return True, f"{where} has no measures to compare with: the run is not finished"
+    differing = []
+    for split, of_split in measures.items():
+        for name, m in of_split.items():
+            tolerance = {
+                "loss": LOSS_TOLERANCE * max(1.0, abs(m["loss"])),
+                "accuracy": 100.0 / m["examples"] + 1e-9,
+                "examples": 0,
+            }
+            try:
+                found = recorded[split][name]
+                is_same = all(abs(m[k] - found[k]) <= tolerance[k] for k in tolerance if k in m)
+            except (LookupError, TypeError):  # whatever stands in the file
+                is_same = False
+            differing += [] if is_same else [f"{split}/{name}"]
+    if differing:
+        return False, f"differs from {where} in: {listed(differing)}"
+    return True, f"agrees with {where}"
 
 
 def run_model(
@@ -213,31 +189,28 @@ def _finished(path: Path) -> Record:
 def compare(old: Record, new: Record) -> tuple[bool, str]:
     """Whether two runs have the same measurements and weights; in words, else the largest
     differences and since when there are any."""
-    keys = ["iteration", "split", "domain"]
-    rows, others = (_rows(run, files.METRICS).drop(columns="seconds") for run in (old, new))
-    weights, other_weights = (_rows(run, files.WEIGHTS) for run in (old, new))
+    tables: list[pd.DataFrame] = []
+    for run in (old, new):
+        try:
+            tables += [read_frame(run.path / name) for name in (files.METRICS, files.WEIGHTS)]
+        except Unreadable as reason:
+            raise UserError(f"{run.path}: {reason}; run it again with force=true") from None
+    rows, weights, others, other_weights = tables
+    rows, others = rows.drop(columns="seconds"), others.drop(columns="seconds")
     if rows.equals(others) and weights.equals(other_weights):
         return True, f"identical: {len(rows)} measurements and every weight are the same"
-    if not rows[[*keys, "examples"]].equals(others[[*keys, "examples"]]):
+    measured = ["iteration", "split", "domain", "examples"]
+    if not rows[measured].equals(others[measured]):
         return False, "different: they measured other things; see the two metrics.csv"
     apart = (rows[["loss", "accuracy"]] - others[["loss", "accuracy"]]).abs()
     first = rows.iteration[(apart.fillna(0) > 0).any(axis=1)]
     since = f"since iteration {first.min()}" if len(first) else "in the weights alone"
-    end = rows.iteration == rows.iteration.max()
-    words = [
-        f"losses by up to {apart.loss.max():.2g} ({apart.loss[end].max():.2g} at the end)",
-        f"accuracies by up to {apart.accuracy.max():.2f} points "
-        f"({apart.accuracy[end].max():.2f} at the end)",
-    ]
-    named = words if not math.isnan(apart.accuracy.max()) else words[:1]
-    return False, f"different {since}: {', '.join(named)}"
-
-
-def _rows(run: Record, name: str) -> pd.DataFrame:
-    try:
-        return read_frame(run.path / name)
-    except Unreadable as reason:
-        raise UserError(f"{run.path}: {reason}; run it again with force=true") from None
+    end = apart[rows.iteration == rows.iteration.max()].max()
+    most = apart.max()
+    words = f"losses by up to {most.loss:.2g} ({end.loss:.2g} at the end)"
+    if not math.isnan(most.accuracy):
+        words += f", accuracies by up to {most.accuracy:.2f} points ({end.accuracy:.2f} at the end)"
+    return False, f"different {since}: {words}"
 
 
 def environment_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -33,7 +33,7 @@ class Planted(nn.Module):
 def measured(model: nn.Module, domains: DomainSet, split: str, **more: Any) -> Measures:
     images = Images(domains, CPU)
     more.setdefault("loss", cross_entropy)
-    return measure(model, model, images, images.parts[split], **more)
+    return measure(model, images, images.parts[split], **more)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 10_000])
@@ -43,7 +43,7 @@ def test_loss_and_accuracy_are_those_of_one_pass_over_all(
     monkeypatch.setattr(measure_module, "PIXELS_AT_ONCE", at_once * 32 * 32)
     domains = synthetic_domains()
     images = Images(domains, CPU)
-    found = measure(Planted(), Planted(), images, images.parts["train"], cross_entropy)
+    found = measure(Planted(), images, images.parts["train"], cross_entropy)
     for name, part in images.parts["train"].items():
         ((whole, labels),) = images.chunks(part, 1000)
         logits = Planted()(whole)
@@ -150,7 +150,7 @@ def test_absent_classes_are_in_no_prediction_and_no_loss() -> None:
     with torch.no_grad():
         two[1].weight.zero_()
         two[1].bias.copy_(torch.tensor([0.0, 1.0, 9.0]))
-    found = measure(two, two, images, images.parts["test"], cross_entropy)
+    found = measure(two, images, images.parts["test"], cross_entropy)
     assert found["a"]["constant"]
     share = (images.labels[images.parts["test"]["a"].rows] == 0).double().mean().item()
     due = share * math.log(1 + math.e) + (1 - share) * math.log(1 + 1 / math.e)
